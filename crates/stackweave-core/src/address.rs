@@ -39,11 +39,7 @@ impl CodeAddress {
     /// The address to look up in unwind tables, symbols and line tables: inside the call instruction
     /// for a return address, the address itself for an instruction pointer.
     pub const fn lookup(self) -> u64 {
-        if self.is_exact() {
-            self.address()
-        } else {
-            self.0.saturating_sub(1)
-        }
+        if self.is_exact() { self.address() } else { self.0.saturating_sub(1) }
     }
 
     /// The word that carries both the address and its kind.

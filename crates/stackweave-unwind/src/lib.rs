@@ -1,55 +1,101 @@
 //! Native stack capture in nanoseconds per frame.
+//!
+//! [`capture`] fills a buffer with the return addresses of the calling thread's stack, innermost first,
+//! and says why it stopped. It reads the unwind tables that every module carries (`.eh_frame`), so it
+//! needs neither frame pointers nor symbols, and it keeps what it learns per thread, so that a warm
+//! capture neither allocates, nor locks, nor calls the kernel, and may run in a signal handler.
+//!
+//! ```
+//! use stackweave_unwind::{CodeAddress, StopReason, capture};
+//!
+//! let mut frames = [CodeAddress::default(); 64];
+//! let captured = capture(&mut frames, 0);
+//! assert_eq!(captured.stop, StopReason::EndOfStack);
+//! for frame in &frames[..captured.len] {
+//!     println!("{:#x}", frame.address());
+//! }
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | capture the stack here | [`capture`] |
+//! | know where each frame's stack begins | [`capture_with_stack_pointers`] |
+//! | capture what a signal interrupted | [`capture_from_context`] |
+//! | walk through generated code | [`register_code`] |
+//! | pay the start-up cost at a chosen time | [`prepare`] |
+//! | see how well the caches do | [`stats`] |
+//!
+//! It never fails the program it looks at: every read is inside the thread's stack, a frame must lie
+//! above the one before it, and what can't be understood ends the walk with a [`StopReason`].
+//!
+//! Linux on x86-64. On other platforms everything compiles, and every capture is empty with
+//! [`StopReason::UnsupportedPlatform`].
+
+mod captured;
+mod stats;
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
+#[path = "linux/mod.rs"]
+mod platform;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported))))]
+#[path = "unsupported.rs"]
+mod platform;
+
+use core::ffi::c_void;
+
+pub use captured::Captured;
+pub use platform::{RegisteredCode, register_code};
 pub use stackweave_core::{CodeAddress, StackPointer, StopReason};
+pub use stats::{Stats, UnloadWatch};
 
-/// The result of one capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Captured {
-    /// How many frames were written.
-    pub len: usize,
-    /// Why the walk ended.
-    pub stop: StopReason,
-}
-
-/// Captures the calling thread's native stack into `frames`, innermost first.
+/// Captures the calling thread's stack into `frames`, innermost first.
 ///
-/// The first frame is the caller of `capture` itself, unless `skip` leaves it out. The depth limit is the buffer's length.
+/// The first frame is the function that calls `capture`, known by the address it will return to;
+/// `skip` leaves out that many frames from there on. The depth limit is the buffer's length: when
+/// there are more frames than that, the result says [`StopReason::DepthLimit`].
+///
+/// Once a thread is warm (its first captures of a given code are behind it), this neither allocates,
+/// nor locks, nor calls the kernel, and is async-signal-safe.
 #[inline(always)]
 pub fn capture(frames: &mut [CodeAddress], skip: usize) -> Captured {
-    let _ = (frames, skip);
-    Captured { len: 0, stop: StopReason::UnsupportedPlatform }
+    platform::capture(frames, skip)
 }
 
-/// As [`capture`], and writes each frame's stack pointer to `stack_pointers`. The depth limit is the shorter buffer's length.
+/// As [`capture`], and writes each frame's stack pointer too. The depth limit is the length of the
+/// shorter buffer.
 #[inline(always)]
-pub fn capture_with_stack_pointers(frames: &mut [CodeAddress], stack_pointers: &mut [StackPointer], skip: usize) -> Captured {
-    let _ = (frames, stack_pointers, skip);
-    Captured { len: 0, stop: StopReason::UnsupportedPlatform }
+pub fn capture_with_stack_pointers(
+    frames: &mut [CodeAddress],
+    stack_pointers: &mut [StackPointer],
+    skip: usize,
+) -> Captured {
+    platform::capture_with_stack_pointers(frames, stack_pointers, skip)
 }
 
-/// Captures the stack that a signal interrupted; the first frame is the interrupted instruction, exactly.
+/// Captures the stack that a signal interrupted: the first frame is the interrupted instruction,
+/// exactly, whatever it was doing to its stack. With `stack_pointers`, their stack pointers too.
 ///
 /// # Safety
-/// `context` is the third argument of the signal handler that is running on this thread.
-pub unsafe fn capture_from_context(context: *const core::ffi::c_void, frames: &mut [CodeAddress], skip: usize) -> Captured {
-    let _ = (context, frames, skip);
-    Captured { len: 0, stop: StopReason::UnsupportedPlatform }
+/// `context` points to a `ucontext_t` as a signal handler gets it as its third argument. What it
+/// says need not be true: registers that lead nowhere end the walk.
+pub unsafe fn capture_from_context(
+    context: *const c_void,
+    frames: &mut [CodeAddress],
+    stack_pointers: Option<&mut [StackPointer]>,
+    skip: usize,
+) -> Captured {
+    // SAFETY: passed on to the caller.
+    unsafe { platform::capture_from_context(context, frames, stack_pointers, skip) }
+}
+
+/// Pays now what the first capture of the process and of this thread would pay: finds the loader's
+/// counters and maps this thread's state. A host whose first capture would otherwise be in a signal
+/// handler calls this first.
+pub fn prepare() {
+    platform::prepare();
 }
 
 /// Totals over all threads since the process began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Frames whose rule was found in a cache, or that were replayed.
-    pub hits: u64,
-    /// Frames whose rule had to be read from unwind tables.
-    pub misses: u64,
-    /// Frames that the compact rule could not express (handled by the general evaluator).
-    pub unsupported: u64,
-    /// Times a thread dropped its rules because a library was unloaded.
-    pub resets: u64,
-    /// Captures by why they ended, indexed by `StopReason as usize`.
-    pub stops: [u64; StopReason::ALL.len()],
+pub fn stats() -> Stats {
+    platform::stats()
 }
-
-/// Totals over all threads.
-pub fn stats() -> Stats { Stats::default() }

@@ -1,0 +1,294 @@
+//! x86-64: the entry stub, the registers, the per-thread word.
+
+use core::arch::{asm, global_asm};
+
+/// DWARF register numbers (System V ABI, x86-64 supplement, figure 3.36).
+pub(crate) mod dwarf {
+    pub(crate) const FRAME_POINTER: u64 = 6;
+    pub(crate) const STACK_POINTER: u64 = 7;
+    pub(crate) const RETURN_ADDRESS: u64 = 16;
+    /// rbx, rbp, r12 to r15: a function that says nothing about these has kept them.
+    pub(crate) const CALLEE_SAVED: u32 = 1 << 3 | 1 << 6 | 0b1111 << 12;
+    /// The registers that unwind tables can speak of, the return address among them.
+    pub(crate) const COUNT: usize = 17;
+}
+
+/// The machine's registers by DWARF number, and which of them are known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Registers {
+    pub(crate) values: [u64; dwarf::COUNT],
+    pub(crate) known: u32,
+}
+
+impl Registers {
+    pub(crate) fn get(&self, register: usize) -> Option<u64> {
+        let value = self.values.get(register)?;
+        (self.known >> register & 1 != 0).then_some(*value)
+    }
+
+    pub(crate) fn set(&mut self, register: usize, value: Option<u64>) {
+        self.known &= !(1 << register);
+        if let Some(value) = value {
+            self.values[register] = value;
+            self.known |= 1 << register;
+        }
+    }
+
+    /// Only what a compact step knows.
+    pub(crate) fn partial(pc: u64, sp: u64, fp: u64) -> Self {
+        let mut registers = Self { values: [0; dwarf::COUNT], known: 0 };
+        registers.set(dwarf::RETURN_ADDRESS as usize, Some(pc));
+        registers.set(dwarf::STACK_POINTER as usize, Some(sp));
+        registers.set(dwarf::FRAME_POINTER as usize, Some(fp));
+        registers
+    }
+
+    pub(crate) fn pc(&self) -> u64 {
+        self.values[dwarf::RETURN_ADDRESS as usize]
+    }
+
+    pub(crate) fn sp(&self) -> u64 {
+        self.values[dwarf::STACK_POINTER as usize]
+    }
+
+    pub(crate) fn fp(&self) -> u64 {
+        self.values[dwarf::FRAME_POINTER as usize]
+    }
+
+    /// The registers that a signal interrupted.
+    ///
+    /// # Safety
+    /// `context` points to a `ucontext_t` that the kernel, or code imitating it, filled in.
+    pub(crate) unsafe fn from_context(context: *const libc::ucontext_t) -> Self {
+        // DWARF order: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, return address.
+        const ORDER: [libc::c_int; dwarf::COUNT] = [
+            libc::REG_RAX,
+            libc::REG_RDX,
+            libc::REG_RCX,
+            libc::REG_RBX,
+            libc::REG_RSI,
+            libc::REG_RDI,
+            libc::REG_RBP,
+            libc::REG_RSP,
+            libc::REG_R8,
+            libc::REG_R9,
+            libc::REG_R10,
+            libc::REG_R11,
+            libc::REG_R12,
+            libc::REG_R13,
+            libc::REG_R14,
+            libc::REG_R15,
+            libc::REG_RIP,
+        ];
+        // SAFETY: the caller vouches for the context.
+        let saved = unsafe { &(*context).uc_mcontext.gregs };
+        let values = ORDER.map(|index| saved[index as usize].cast_unsigned());
+        Self { values, known: (1 << dwarf::COUNT) - 1 }
+    }
+}
+
+/// What the entry stub leaves on the stack: the registers of `capture`'s caller.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct EntryRegisters {
+    rbx: u64,
+    pub(crate) fp: u64,
+    r12: u64,
+    r13: u64,
+    r14: u64,
+    r15: u64,
+    pub(crate) sp: u64,
+    pub(crate) pc: u64,
+}
+
+impl From<&EntryRegisters> for Registers {
+    fn from(entry: &EntryRegisters) -> Self {
+        let mut registers = Self::partial(entry.pc, entry.sp, entry.fp);
+        let callee_saved = [(3, entry.rbx), (12, entry.r12), (13, entry.r13), (14, entry.r14), (15, entry.r15)];
+        for (register, value) in callee_saved {
+            registers.set(register, Some(value));
+        }
+        registers
+    }
+}
+
+// Stores the registers of its caller and calls `capture::enter` with a pointer to them as a fifth
+// argument. The stack at that call, from its pointer up: EntryRegisters (64 bytes), padding (8), the
+// return address, which is the first frame.
+global_asm!(
+    ".text",
+    ".p2align 4",
+    ".globl stackweave_unwind_v0_enter",
+    ".hidden stackweave_unwind_v0_enter",
+    ".type stackweave_unwind_v0_enter, @function",
+    "stackweave_unwind_v0_enter:",
+    ".cfi_startproc",
+    "sub rsp, 72",
+    ".cfi_adjust_cfa_offset 72",
+    "lea rax, [rsp + 80]",
+    "mov r9, [rsp + 72]",
+    "mov [rsp], rbx",
+    "mov [rsp + 8], rbp",
+    "mov [rsp + 16], r12",
+    "mov [rsp + 24], r13",
+    "mov [rsp + 32], r14",
+    "mov [rsp + 40], r15",
+    "mov [rsp + 48], rax",
+    "mov [rsp + 56], r9",
+    "mov r8, rsp",
+    "call {enter}@PLT",
+    "add rsp, 72",
+    ".cfi_adjust_cfa_offset -72",
+    "ret",
+    ".cfi_endproc",
+    ".size stackweave_unwind_v0_enter, . - stackweave_unwind_v0_enter",
+    // This thread's word, in the initial-exec model: reading it is two loads, and never allocates as
+    // the dynamic model may do inside a signal handler or an allocator.
+    ".pushsection .tbss.stackweave_unwind, \"awT\", @nobits",
+    ".p2align 3",
+    ".globl stackweave_unwind_v0_thread",
+    ".hidden stackweave_unwind_v0_thread",
+    ".type stackweave_unwind_v0_thread, @object",
+    ".size stackweave_unwind_v0_thread, 8",
+    "stackweave_unwind_v0_thread: .zero 8",
+    ".popsection",
+    enter = sym crate::platform::capture::enter,
+);
+
+unsafe extern "sysv64" {
+    /// Captures the stack of its caller: at most `limit` frames from frame `skip` on into `frames`,
+    /// and their stack pointers into `stack_pointers` unless that is null.
+    #[link_name = "stackweave_unwind_v0_enter"]
+    pub(crate) fn enter(frames: *mut u64, limit: usize, skip: usize, stack_pointers: *mut u64) -> u64;
+}
+
+/// Reads this thread's word; 0 until it is set.
+#[inline(always)]
+pub(crate) fn thread_word() -> usize {
+    let word;
+    // SAFETY: loads this thread's own eight bytes of static TLS.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + stackweave_unwind_v0_thread@gottpoff]",
+            "mov {0}, qword ptr fs:[{0}]",
+            out(reg) word,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    word
+}
+
+/// Sets this thread's word.
+pub(crate) fn set_thread_word(word: usize) {
+    // SAFETY: stores to this thread's own eight bytes of static TLS.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + stackweave_unwind_v0_thread@gottpoff]",
+            "mov qword ptr fs:[{0}], {1}",
+            out(reg) _,
+            in(reg) word,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// The address of the thread control block. It lies above the stack of every thread but the first.
+pub(crate) fn thread_control_block() -> u64 {
+    let address;
+    // SAFETY: the first word of the block holds its own address.
+    unsafe { asm!("mov {0}, qword ptr fs:[0]", out(reg) address, options(nostack, readonly, preserves_flags)) };
+    address
+}
+
+/// A raw system call, which leaves `errno` alone.
+///
+/// # Safety
+/// As for the call itself.
+pub(crate) unsafe fn syscall4(number: i64, arguments: [u64; 4]) -> i64 {
+    let result;
+    // SAFETY: the caller vouches for the call; the kernel clobbers rcx and r11 only.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") arguments[0],
+            in("rsi") arguments[1],
+            in("rdx") arguments[2],
+            in("r10") arguments[3],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// Whether the bytes that end at a return address can be a call instruction, and where a direct call
+/// leads. `before` holds the seven bytes before the return address.
+pub(crate) fn call_before(before: [u8; 7], return_address: u64) -> Option<CallTarget> {
+    if before[2] == 0xe8 {
+        let distance = i32::from_le_bytes([before[3], before[4], before[5], before[6]]);
+        return Some(CallTarget::Direct(return_address.wrapping_add(i64::from(distance).cast_unsigned())));
+    }
+    // FF /2: the length follows from the ModRM byte (and SIB, displacement).
+    let indirect = (2..=7).any(|length| {
+        let at = 7 - length;
+        before[at] == 0xff
+            && before[at + 1] >> 3 & 7 == 2
+            && indirect_call_length(before[at + 1], before.get(at + 2)) == length
+    });
+    indirect.then_some(CallTarget::Indirect)
+}
+
+/// Where a call leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallTarget {
+    Direct(u64),
+    Indirect,
+}
+
+/// The length of `FF /2` with this ModRM byte and, if it has one, SIB byte.
+fn indirect_call_length(modrm: u8, sib: Option<&u8>) -> usize {
+    let (mode, rm) = (modrm >> 6, modrm & 7);
+    let has_sib = mode != 3 && rm == 4;
+    let displacement = match mode {
+        0 if rm == 5 => 4,
+        0 if has_sib && sib.is_some_and(|sib| sib & 7 == 5) => 4,
+        1 => 1,
+        2 => 4,
+        _ => 0,
+    };
+    2 + usize::from(has_sib) + displacement
+}
+
+/// The kernel's signal trampoline without unwind information (musl, Go): `mov $15, %rax; syscall`, or
+/// its shorter form with `%eax`.
+pub(crate) fn is_signal_return(code: &[u8; 9]) -> bool {
+    *code == [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05] || code[..7] == [0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_recognised_by_their_bytes() {
+        assert_eq!(call_before([0, 0, 0xe8, 0x10, 0, 0, 0], 0x1000), Some(CallTarget::Direct(0x1010)));
+        // call *%rax; call *8(%rax); call *0x10(%rip); call *%r12; call *(%rsp); call *0x100(%rax,%rbx,8)
+        for tail in [
+            &[0xff, 0xd0][..],
+            &[0xff, 0x50, 8],
+            &[0xff, 0x15, 0x10, 0, 0, 0],
+            &[0x41, 0xff, 0xd4],
+            &[0xff, 0x14, 0x24],
+            &[0xff, 0x94, 0xd8, 0, 1, 0, 0],
+        ] {
+            let mut before = [0; 7];
+            before[7 - tail.len()..].copy_from_slice(tail);
+            assert_eq!(call_before(before, 0x1000), Some(CallTarget::Indirect), "{tail:x?}");
+        }
+        assert_eq!(call_before([0x90; 7], 0x1000), None);
+        // jmp *%rax is FF /4
+        assert_eq!(call_before([0, 0, 0, 0, 0, 0xff, 0xe0], 0x1000), None);
+    }
+}

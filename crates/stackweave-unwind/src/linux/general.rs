@@ -1,0 +1,173 @@
+//! The step for any row that DWARF can express: all registers, all rules, expressions.
+//!
+//! Reads the same entry as the lean reader, by gimli, with storage on the stack: no allocation.
+
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameOffset, Encoding, EndianSlice, Evaluation, EvaluationResult,
+    EvaluationStorage, LittleEndian, Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression,
+    UnwindSection, UnwindTableRow, Value,
+};
+use stackweave_core::StopReason;
+
+use crate::platform::arch::{Registers, dwarf};
+use crate::platform::cfi::Section;
+use crate::platform::stack_memory::StackMemory;
+
+/// Why a general step failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The row needs a register that is not known: a walk with all registers may know it.
+    MissingRegister,
+    Stop(StopReason),
+}
+
+impl From<gimli::Error> for Failure {
+    fn from(_: gimli::Error) -> Self {
+        Self::Stop(StopReason::UnsupportedRule)
+    }
+}
+
+/// The caller's registers, and whether the frame was a signal trampoline.
+pub(crate) struct Stepped {
+    pub(crate) registers: Registers,
+    pub(crate) is_signal_frame: bool,
+}
+
+type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+
+/// Sizes for the widest rows compilers write: all 17 registers, two nested states.
+struct OnStack;
+
+impl UnwindContextStorage<usize> for OnStack {
+    type Rules = [(Register, RegisterRule<usize>); 24];
+    type Stack = [UnwindTableRow<usize, Self>; 6];
+}
+
+impl<'a> EvaluationStorage<Bytes<'a>> for OnStack {
+    type Stack = [Value; 32];
+    type ExpressionStack = [(Bytes<'a>, Bytes<'a>); 2];
+    type Result = [gimli::Piece<Bytes<'a>>; 1];
+}
+
+/// More operations than any sane expression has: a loop in one ends here.
+const MAX_OPERATIONS: u32 = 256;
+
+/// Finds the caller of the frame that `registers` describe, whose entry lies at `entry` in `section`.
+/// `pc` is the address to look up.
+#[inline(never)]
+pub(crate) fn step(
+    section: &Section<'_>,
+    entry: usize,
+    pc: u64,
+    registers: &Registers,
+    memory: &mut StackMemory<'_>,
+) -> Result<Stepped, Failure> {
+    let eh_frame = EhFrame::new(section.bytes, LittleEndian);
+    let bases = BaseAddresses::default().set_eh_frame(section.address);
+    let fde = eh_frame.fde_from_offset(&bases, EhFrameOffset(entry), EhFrame::cie_from_offset)?;
+    let mut context = UnwindContext::<usize, OnStack>::new_in();
+    let row = fde.unwind_info_for_address(&eh_frame, &bases, &mut context, pc)?;
+
+    let mut frame = Frame { eh_frame, encoding: fde.cie().encoding(), registers, memory };
+    let cfa = match row.cfa() {
+        CfaRule::RegisterAndOffset { register, offset } => {
+            frame.register(*register)?.wrapping_add(offset.cast_unsigned())
+        }
+        CfaRule::Expression(expression) => frame.evaluate(expression, None)?,
+    };
+    let is_signal_frame = fde.is_signal_trampoline();
+    let registers = frame.callers(row, cfa)?;
+    Ok(Stepped { registers, is_signal_frame })
+}
+
+/// The frame being stepped from.
+struct Frame<'a, 'm, 'k> {
+    eh_frame: EhFrame<Bytes<'a>>,
+    encoding: Encoding,
+    registers: &'a Registers,
+    memory: &'m mut StackMemory<'k>,
+}
+
+impl Frame<'_, '_, '_> {
+    fn register(&self, register: Register) -> Result<u64, Failure> {
+        self.registers.get(usize::from(register.0)).ok_or(Failure::MissingRegister)
+    }
+
+    fn read(&mut self, address: u64) -> Result<u64, Failure> {
+        self.memory.read(address).ok_or(Failure::Stop(StopReason::BadMemory))
+    }
+
+    /// Applies the row's rules to every register.
+    fn callers(&mut self, row: &UnwindTableRow<usize, OnStack>, cfa: u64) -> Result<Registers, Failure> {
+        let mut callers = Registers { values: [0; dwarf::COUNT], known: 0 };
+        for (number, current) in self.registers.values.iter().enumerate() {
+            if dwarf::CALLEE_SAVED >> number & 1 != 0 && self.registers.known >> number & 1 != 0 {
+                callers.set(number, Some(*current));
+            }
+        }
+        callers.set(dwarf::STACK_POINTER as usize, Some(cfa));
+        for (register, rule) in row.registers() {
+            let number = usize::from(register.0);
+            if number >= dwarf::COUNT {
+                continue;
+            }
+            let is_needed = number as u64 == dwarf::RETURN_ADDRESS || number as u64 == dwarf::STACK_POINTER;
+            match self.apply(rule, number, cfa) {
+                Ok(value) => callers.set(number, value),
+                Err(failure) if is_needed => return Err(failure),
+                Err(_) => callers.set(number, None),
+            }
+        }
+        match callers.get(dwarf::RETURN_ADDRESS as usize) {
+            None | Some(0) => Err(Failure::Stop(StopReason::EndOfStack)),
+            Some(_) => Ok(callers),
+        }
+    }
+
+    /// One register's value in the caller; `None`: not known there.
+    fn apply(&mut self, rule: &RegisterRule<usize>, number: usize, cfa: u64) -> Result<Option<u64>, Failure> {
+        let at = |offset: &i64| cfa.wrapping_add(offset.cast_unsigned());
+        Ok(match rule {
+            RegisterRule::Undefined => None,
+            RegisterRule::SameValue => self.registers.get(number),
+            RegisterRule::Offset(offset) => Some(self.read(at(offset))?),
+            RegisterRule::ValOffset(offset) => Some(at(offset)),
+            RegisterRule::Register(other) => self.registers.get(usize::from(other.0)),
+            RegisterRule::Expression(expression) => {
+                let address = self.evaluate(expression, Some(cfa))?;
+                Some(self.read(address)?)
+            }
+            RegisterRule::ValExpression(expression) => Some(self.evaluate(expression, Some(cfa))?),
+            RegisterRule::Constant(value) => Some(*value),
+            _ => return Err(Failure::Stop(StopReason::UnsupportedRule)),
+        })
+    }
+
+    fn evaluate(&mut self, expression: &UnwindExpression<usize>, initial: Option<u64>) -> Result<u64, Failure> {
+        let bytecode = expression.get(&self.eh_frame)?.0;
+        let mut evaluation = Evaluation::<_, OnStack>::new_in(bytecode, self.encoding);
+        evaluation.set_max_iterations(MAX_OPERATIONS);
+        if let Some(value) = initial {
+            evaluation.set_initial_value(value);
+        }
+        let mut result = evaluation.evaluate()?;
+        loop {
+            result = match result {
+                EvaluationResult::Complete => break,
+                EvaluationResult::RequiresMemory { address, size: 8, .. } => {
+                    let value = self.read(address)?;
+                    evaluation.resume_with_memory(Value::Generic(value))?
+                }
+                EvaluationResult::RequiresRegister { register, .. } => {
+                    let value = self.register(register)?;
+                    evaluation.resume_with_register(Value::Generic(value))?
+                }
+                _ => return Err(Failure::Stop(StopReason::UnsupportedRule)),
+            };
+        }
+        match evaluation.as_result() {
+            [gimli::Piece { location: gimli::Location::Address { address }, .. }] => Ok(*address),
+            _ => Err(Failure::Stop(StopReason::UnsupportedRule)),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Capture on Linux. The platform's contract (see `unsupported.rs` for its twin): `capture`,
+//! `capture_from_context`, `prepare`, `stats`, `register_code` and `RegisteredCode`.
+
+mod arch;
+mod capture;
+mod cfi;
+mod general;
+mod last_stack;
+mod loader;
+mod lookup;
+mod registered_code;
+mod rule;
+mod rule_cache;
+mod slow_step;
+mod stack_memory;
+mod thread_state;
+mod walk;
+
+use core::ffi::c_void;
+
+use stackweave_core::{CodeAddress, StackPointer};
+
+use crate::captured::Captured;
+use capture::Output;
+
+pub use registered_code::{RegisteredCode, register_code};
+pub(crate) use thread_state::stats;
+
+#[inline(always)]
+pub(crate) fn capture(frames: &mut [CodeAddress], skip: usize) -> Captured {
+    // SAFETY: the buffer is `frames`, of that length.
+    let word = unsafe { arch::enter(frames.as_mut_ptr().cast(), frames.len(), skip, core::ptr::null_mut()) };
+    Captured::unpack(word)
+}
+
+#[inline(always)]
+pub(crate) fn capture_with_stack_pointers(
+    frames: &mut [CodeAddress],
+    stack_pointers: &mut [StackPointer],
+    skip: usize,
+) -> Captured {
+    let limit = frames.len().min(stack_pointers.len());
+    // SAFETY: both buffers have at least `limit` words.
+    let word = unsafe { arch::enter(frames.as_mut_ptr().cast(), limit, skip, stack_pointers.as_mut_ptr().cast()) };
+    Captured::unpack(word)
+}
+
+/// # Safety
+/// `context` points to a `ucontext_t` that the kernel, or code imitating it, filled in.
+pub(crate) unsafe fn capture_from_context(
+    context: *const c_void,
+    frames: &mut [CodeAddress],
+    stack_pointers: Option<&mut [StackPointer]>,
+    skip: usize,
+) -> Captured {
+    // SAFETY: the caller vouches for the context.
+    let registers = unsafe { arch::Registers::from_context(context.cast()) };
+    let output = Output::new(frames, stack_pointers, skip);
+    // SAFETY: the output was made from slices.
+    unsafe { capture::capture_registers(&registers, &output) }
+}
+
+pub(crate) fn prepare() {
+    loader::prepare();
+    capture(&mut [CodeAddress::default(); 64], 0);
+}

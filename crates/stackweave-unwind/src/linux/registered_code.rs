@@ -1,0 +1,149 @@
+//! Code that no module holds: what a just-in-time compiler made known.
+//!
+//! Two ways in: [`register_code`] here, and `__register_frame` of libgcc, which LLVM's compilers call.
+//! Ours are searched without a lock; removing one waits until no capture is looking.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::platform::cfi::{Cie, Section, Table, rule_at};
+use crate::platform::rule::Rule;
+
+/// A range of generated code whose frames Stackweave can walk through, until it is dropped.
+#[derive(Debug)]
+#[must_use = "dropping it makes the code unknown again"]
+pub struct RegisteredCode {
+    code: *const Code,
+}
+
+// SAFETY: the pointer is to an immutable value that only `drop` frees.
+unsafe impl Send for RegisteredCode {}
+// SAFETY: as above; nothing is done through a shared reference.
+unsafe impl Sync for RegisteredCode {}
+
+/// One registration.
+#[derive(Debug)]
+struct Code {
+    start: u64,
+    length: u64,
+    /// A copy of its `.eh_frame`, and where the original lies; empty: the code keeps frame pointers.
+    entries: Vec<u8>,
+    entries_address: u64,
+}
+
+/// The registrations: replaced as a whole when one comes or goes.
+static CODES: AtomicPtr<Vec<*const Code>> = AtomicPtr::new(core::ptr::null_mut());
+/// How many captures are looking at `CODES`.
+static READERS: AtomicUsize = AtomicUsize::new(0);
+/// Grows when a registration goes: rules read from it must be dropped, as for an unloaded module.
+static REMOVALS: AtomicU64 = AtomicU64::new(0);
+/// Serialises those who register and remove; captures never take it.
+static CHANGES: Mutex<()> = Mutex::new(());
+
+/// Makes generated code known.
+///
+/// `eh_frame` is the code's unwind table as in an object file's `.eh_frame` section, loaded and
+/// relocated at its own address; it is copied. Without one (an empty slice) the code must keep frame
+/// pointers: `push %rbp; mov %rsp, %rbp` at each function's start.
+///
+/// Must not be called from a signal handler; nor may the result be dropped in one.
+pub fn register_code(start: *const u8, length: usize, eh_frame: &[u8]) -> RegisteredCode {
+    let code = Box::into_raw(Box::new(Code {
+        start: start.addr() as u64,
+        length: length as u64,
+        entries: eh_frame.to_vec(),
+        entries_address: eh_frame.as_ptr().addr() as u64,
+    }));
+    change(|codes| codes.push(code));
+    RegisteredCode { code }
+}
+
+impl Drop for RegisteredCode {
+    fn drop(&mut self) {
+        change(|codes| codes.retain(|code| *code != self.code));
+        REMOVALS.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: `change` has waited until no reader can still see it.
+        drop(unsafe { Box::from_raw(self.code.cast_mut()) });
+    }
+}
+
+/// Replaces the list by a changed copy, and waits until nobody reads the old one.
+fn change(edit: impl FnOnce(&mut Vec<*const Code>)) {
+    let _guard = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let old = CODES.load(Ordering::SeqCst);
+    // SAFETY: only replaced and freed under the lock held here.
+    let mut codes = if old.is_null() { Vec::new() } else { unsafe { (*old).clone() } };
+    edit(&mut codes);
+    CODES.store(Box::into_raw(Box::new(codes)), Ordering::SeqCst);
+    while READERS.load(Ordering::SeqCst) != 0 {
+        std::thread::yield_now();
+    }
+    if !old.is_null() {
+        // SAFETY: no reader was left after the new list was in place.
+        drop(unsafe { Box::from_raw(old) });
+    }
+}
+
+/// How often a registration has gone.
+#[inline(always)]
+pub(crate) fn removals() -> u64 {
+    REMOVALS.load(Ordering::Relaxed)
+}
+
+/// The rule for `pc` if it lies in registered code.
+pub(crate) fn rule(pc: u64) -> Option<Rule> {
+    with_code(pc, |code| {
+        if code.entries.is_empty() {
+            return Rule::frame_pointer();
+        }
+        let section = Section { bytes: &code.entries, address: code.entries_address };
+        rule_at(&Table::from_entries(section), pc, &mut { Cie::NONE })
+    })
+}
+
+/// Calls `then` with the unwind entries of the registered code that holds `pc`.
+pub(crate) fn with_entries<R>(pc: u64, then: impl FnOnce(Table<'_>) -> R) -> Option<R> {
+    with_code(pc, |code| then(Table::from_entries(Section { bytes: &code.entries, address: code.entries_address })))
+}
+
+fn with_code<R>(pc: u64, then: impl FnOnce(&Code) -> R) -> Option<R> {
+    if CODES.load(Ordering::Relaxed).is_null() {
+        return None;
+    }
+    READERS.fetch_add(1, Ordering::SeqCst);
+    let codes = CODES.load(Ordering::SeqCst);
+    // SAFETY: the list, and each registration in it, stays while READERS is not 0.
+    let code = unsafe { (*codes).iter().map(|code| &**code) }.find(|code| pc.wrapping_sub(code.start) < code.length);
+    let result = code.map(then);
+    READERS.fetch_sub(1, Ordering::SeqCst);
+    result
+}
+
+/// The unwind entry that libgcc knows for `pc`, as a section and the entry's offset in it.
+///
+/// Before GCC 13 libgcc takes a lock here if anything was registered with it, so this is not for
+/// signal handlers; such an answer is never cached, since libgcc does not say when it ends.
+pub(crate) fn libgcc_entry(pc: u64) -> Option<(Section<'static>, usize)> {
+    unsafe extern "C" {
+        fn _Unwind_Find_FDE(pc: *const c_void, bases: *mut [*const c_void; 3]) -> *const u8;
+    }
+    let mut bases = [core::ptr::null(); 3];
+    // SAFETY: the address is only compared, and `bases` is large enough.
+    let entry = unsafe { _Unwind_Find_FDE(core::ptr::without_provenance(pc as usize), &raw mut bases) };
+    if entry.is_null() {
+        return None;
+    }
+    // SAFETY: libgcc returned a whole entry: a 32-bit length, then the distance back to its CIE.
+    let (length, distance) = unsafe {
+        (entry.cast::<u32>().read_unaligned() as usize, entry.cast::<u32>().add(1).read_unaligned() as usize)
+    };
+    let cie = entry.addr().checked_add(4)?.checked_sub(distance)?;
+    if length >= u32::MAX as usize || distance == 0 || cie > entry.addr() {
+        return None;
+    }
+    let offset = entry.addr() - cie;
+    // SAFETY: both entries belong to one table, which stays while its code is on the stack.
+    let bytes = unsafe { core::slice::from_raw_parts(entry.sub(offset), offset + 4 + length) };
+    Some((Section { bytes, address: cie as u64 }, offset))
+}

@@ -1,0 +1,143 @@
+//! One frame's step as one word.
+//!
+//! Nearly every row of an unwind table says the same four things: where the canonical frame address
+//! (CFA) is, that the return address lies just below it, and whether the frame pointer was saved.
+//! That fits a word, so a cache entry is two words and a step is a handful of instructions. What
+//! does not fit is [`Kind::General`] and goes to the general evaluator.
+
+/// How a frame's caller is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// `cfa = sp + offset`
+    Sp = 0,
+    /// `cfa = fp + offset`
+    Fp = 1,
+    /// `cfa = *(fp + offset)`, `fp = *(fp + fp_offset)`: code that realigned its stack.
+    FpDeref = 2,
+    /// The outermost frame: it has no caller.
+    End = 3,
+    /// The row needs the general evaluator.
+    General = 4,
+    /// The module has no unwind entry here: frame pointers may help.
+    NoEntry = 5,
+    /// The address is in no module: looked up anew each time, since any code may come here.
+    NoModule = 6,
+    /// The unwind table is malformed here.
+    Malformed = 7,
+}
+
+const KINDS: [Kind; 8] =
+    [Kind::Sp, Kind::Fp, Kind::FpDeref, Kind::End, Kind::General, Kind::NoEntry, Kind::NoModule, Kind::Malformed];
+
+/// A step, packed: bits 0..32 the CFA offset, 32..48 the offset of the saved frame pointer (from the
+/// CFA, or from the frame pointer for [`Kind::FpDeref`]; 0: not saved), 48..51 the kind, and 52..64
+/// free for whoever stores the rule.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Rule(u64);
+
+/// The width of the field that [`Rule::tag`] holds.
+pub(crate) const TAG_BITS: u32 = 12;
+const TAG_SHIFT: u32 = 64 - TAG_BITS;
+
+impl Rule {
+    /// A rule without offsets.
+    pub(crate) const fn of(kind: Kind) -> Self {
+        Self((kind as u64) << 48)
+    }
+
+    /// A rule with offsets, or [`Kind::General`] when they do not fit or the saved frame pointer
+    /// would not lie inside the frame, so that the hot loop need not ask again.
+    pub(crate) fn with_offsets(kind: Kind, cfa: i64, fp: i64) -> Self {
+        let (Ok(cfa32), Ok(fp16)) = (i32::try_from(cfa), i16::try_from(fp)) else { return Self::of(Kind::General) };
+        let inside = match kind {
+            Kind::Sp => cfa >= 8 && (fp == 0 || (fp <= -16 && cfa + fp >= 0)),
+            Kind::Fp => fp <= 0 && (fp == 0 || fp <= -16),
+            _ => true,
+        };
+        if !inside {
+            return Self::of(Kind::General);
+        }
+        Self(u64::from(cfa32.cast_unsigned()) | u64::from(fp16.cast_unsigned()) << 32 | (kind as u64) << 48)
+    }
+
+    /// The frame-pointer step: the caller's frame pointer at `*fp`, the return address above it.
+    pub(crate) fn frame_pointer() -> Self {
+        Self::with_offsets(Kind::Fp, 16, -16)
+    }
+
+    #[inline(always)]
+    pub(crate) fn kind(self) -> Kind {
+        KINDS[(self.0 >> 48 & 7) as usize]
+    }
+
+    /// Whether the step is [`Kind::Sp`] or [`Kind::Fp`].
+    #[inline(always)]
+    pub(crate) fn is_plain(self) -> bool {
+        self.0 >> 48 & 6 == 0
+    }
+
+    /// For a plain step: whether the CFA counts from the frame pointer.
+    #[inline(always)]
+    pub(crate) fn counts_from_fp(self) -> bool {
+        self.0 >> 48 & 1 != 0
+    }
+
+    /// The CFA offset, sign-extended for wrapping addition.
+    #[inline(always)]
+    pub(crate) fn cfa_offset(self) -> u64 {
+        i64::from(self.0 as u32 as i32).cast_unsigned()
+    }
+
+    /// The offset of the saved frame pointer, sign-extended; 0 when it was not saved.
+    #[inline(always)]
+    pub(crate) fn fp_offset(self) -> u64 {
+        i64::from((self.0 >> 32) as u16 as i16).cast_unsigned()
+    }
+
+    #[inline(always)]
+    pub(crate) fn tag(self) -> usize {
+        (self.0 >> TAG_SHIFT) as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn with_tag(self, tag: usize) -> Self {
+        Self(self.0 & !(u64::MAX << TAG_SHIFT) | (tag as u64) << TAG_SHIFT)
+    }
+}
+
+impl core::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (cfa, fp) = (self.cfa_offset().cast_signed(), self.fp_offset().cast_signed());
+        write!(f, "{:?}(cfa {cfa:+}, fp {fp:+})", self.kind())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_and_tag_survive_packing() {
+        for kind in KINDS {
+            for (cfa, fp) in [(8, 0), (16, -16), (4096, -64), (i64::from(i32::MAX), -32768)] {
+                let rule = Rule::with_offsets(kind, cfa, fp);
+                assert_eq!(rule.kind(), kind);
+                assert_eq!((rule.cfa_offset().cast_signed(), rule.fp_offset().cast_signed()), (cfa, fp));
+                let tagged = rule.with_tag(4095);
+                assert_eq!((tagged.tag(), tagged.kind(), tagged.cfa_offset()), (4095, kind, cfa.cast_unsigned()));
+                assert_eq!(tagged.with_tag(0), rule);
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_general() {
+        for (kind, cfa, fp) in
+            [(Kind::Sp, 1 << 40, 0), (Kind::Sp, 16, -40_000), (Kind::Sp, 0, 0), (Kind::Sp, 16, -24), (Kind::Fp, 16, -8)]
+        {
+            assert_eq!(Rule::with_offsets(kind, cfa, fp).kind(), Kind::General, "{kind:?} {cfa} {fp}");
+        }
+    }
+}

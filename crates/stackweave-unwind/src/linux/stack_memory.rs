@@ -1,0 +1,237 @@
+//! Which memory a walk may read.
+//!
+//! Every read of a walk lies in one contiguous, readable range that begins at the stack pointer. For a
+//! thread's own stack that range is found once and kept: its upper end is fixed (the thread control
+//! block, or the program's arguments for the first thread), its lower end follows the stack as it
+//! grows. Any other stack (a coroutine's, an alternate signal stack) may be gone by the next capture,
+//! so it is probed page by page, each time.
+//!
+//! Hot file: no allocation, no lock, async-signal-safe.
+
+use crate::platform::arch;
+
+const PAGE: u64 = 4096;
+
+/// How far above the stack pointer a thread's stack may end: beyond, it is taken for a foreign one.
+const OWN_STACK_LIMIT: u64 = 1 << 30;
+
+/// How much of a foreign stack one capture may read.
+const FOREIGN_STACK_LIMIT: u64 = 1 << 26;
+
+/// What is known of a thread's stacks between captures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownStacks {
+    own: (u64, u64),
+    /// A range that turned out not to reach the end of the thread's own stack.
+    foreign: (u64, u64),
+    /// The end of the first thread's stack.
+    process_top: u64,
+}
+
+impl KnownStacks {
+    pub(crate) fn new() -> Self {
+        // SAFETY: reads the auxiliary vector, which stays for the life of the process.
+        let name = unsafe { libc::getauxval(libc::AT_EXECFN) };
+        Self { own: (0, 0), foreign: (0, 0), process_top: page_end(name) }
+    }
+
+    /// Whether `sp` lies in the known part of the thread's own stack.
+    #[inline(always)]
+    pub(crate) fn owns(&self, sp: u64) -> bool {
+        sp >= self.own.0 && sp < self.own.1
+    }
+
+    /// Whether `address` lies in a known part of the thread's own stack below `sp`.
+    pub(crate) fn owns_both(&self, address: u64, sp: u64) -> bool {
+        self.owns(address) && self.owns(sp)
+    }
+
+    /// Extends the thread's own stack down to `sp`, if everything in between can be read.
+    fn learn(&mut self, sp: u64) -> bool {
+        let tops = [arch::thread_control_block(), self.process_top];
+        let Some(top) = tops.into_iter().filter(|top| *top > sp).min() else { return false };
+        if top - sp > OWN_STACK_LIMIT || (sp >= self.foreign.0 && sp < self.foreign.1) {
+            return false;
+        }
+        let start = page_start(sp);
+        let known = if self.own.1 == top { self.own.0 } else { top };
+        let mut page = start;
+        while page < known {
+            if !is_readable(page) {
+                self.foreign = (start, page);
+                return false;
+            }
+            page += PAGE;
+        }
+        self.own = (start, top);
+        true
+    }
+}
+
+/// The range that the current walk may read.
+#[derive(Debug)]
+pub(crate) struct StackMemory<'a> {
+    known: &'a mut KnownStacks,
+    low: u64,
+    high: u64,
+    is_foreign: bool,
+}
+
+impl<'a> StackMemory<'a> {
+    /// A walk that has not entered any stack yet.
+    #[inline(always)]
+    pub(crate) fn new(known: &'a mut KnownStacks) -> Self {
+        Self { known, low: 0, high: 0, is_foreign: false }
+    }
+
+    /// Enters the stack that `sp` points into; `false` when it can't be read.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, sp: u64) -> bool {
+        if self.known.owns(sp) {
+            (self.low, self.high, self.is_foreign) = (sp, self.known.own.1, false);
+            return true;
+        }
+        self.enter_unknown(sp)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_unknown(&mut self, sp: u64) -> bool {
+        if self.known.learn(sp) {
+            return self.enter(sp);
+        }
+        (self.low, self.high, self.is_foreign) = (sp, page_end(sp), true);
+        let readable = sp >> 47 == 0 && is_readable(page_start(sp));
+        if !readable {
+            self.high = sp;
+        }
+        readable
+    }
+
+    /// The end of what may be read without asking.
+    #[inline(always)]
+    pub(crate) fn high(&self) -> u64 {
+        self.high
+    }
+
+    /// Makes the range reach up to `end`, if it can.
+    #[inline(always)]
+    pub(crate) fn reaches(&mut self, end: u64) -> bool {
+        end <= self.high || self.extend(end)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn extend(&mut self, end: u64) -> bool {
+        if !self.is_foreign || end.saturating_sub(self.low) > FOREIGN_STACK_LIMIT {
+            return false;
+        }
+        while self.high < end {
+            if !is_readable(self.high) {
+                return false;
+            }
+            self.high += PAGE;
+        }
+        true
+    }
+
+    /// The word at `address`, if it lies in the range.
+    pub(crate) fn read(&mut self, address: u64) -> Option<u64> {
+        let end = address.checked_add(8)?;
+        if address < self.low || !self.reaches(end) {
+            return None;
+        }
+        // SAFETY: low <= address and address + 8 <= high: readable by this type's promise.
+        Some(unsafe { read_word(address) })
+    }
+}
+
+/// Reads a word of stack.
+///
+/// # Safety
+/// The eight bytes at `address` are readable.
+#[inline(always)]
+pub(crate) unsafe fn read_word(address: u64) -> u64 {
+    let pointer = core::ptr::with_exposed_provenance::<u64>(address as usize);
+    // SAFETY: the caller vouches for the address. Volatile, since the words belong to live frames.
+    unsafe { pointer.read_volatile() }
+}
+
+fn page_start(address: u64) -> u64 {
+    address & !(PAGE - 1)
+}
+
+fn page_end(address: u64) -> u64 {
+    page_start(address) + PAGE
+}
+
+/// Whether the eight bytes at `address` can be read, asked of the kernel without touching them:
+/// `rt_sigprocmask` with an impossible `how` copies the new mask in before it refuses.
+pub(crate) fn is_readable(address: u64) -> bool {
+    const IMPOSSIBLE_HOW: u64 = u64::MAX;
+    // SAFETY: with an invalid `how` the call changes nothing; a bad pointer is reported, not followed.
+    let result = unsafe { arch::syscall4(libc::SYS_rt_sigprocmask, [IMPOSSIBLE_HOW, address, 0, 8]) };
+    result == -i64::from(libc::EINVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address_of<T>(value: &T) -> u64 {
+        core::ptr::from_ref(value).expose_provenance() as u64
+    }
+
+    #[test]
+    fn readable_means_readable() {
+        let word = 7u64;
+        assert!(is_readable(address_of(&word)));
+        assert!(!is_readable(0));
+        assert!(!is_readable(8));
+        assert!(!is_readable(0xffff_8000_0000_0000));
+        assert!(!is_readable(u64::MAX - 7));
+    }
+
+    #[test]
+    fn own_stack_is_read_and_its_neighbourhood_is_not() {
+        let word = 0x1234_5678_9abc_def0u64;
+        let mut known = KnownStacks::new();
+        let mut memory = StackMemory::new(&mut known);
+        assert!(memory.enter(address_of(&word)));
+        assert!(!memory.is_foreign);
+        assert_eq!(memory.read(address_of(&word)), Some(word));
+        assert_eq!(memory.read(address_of(&word) - 8), None, "below the stack pointer");
+        assert_eq!(memory.read(memory.high()), None, "above the stack");
+        assert_eq!(memory.read(u64::MAX - 3), None);
+    }
+
+    #[test]
+    fn foreign_stack_is_read_up_to_its_end() {
+        let length = 4 * PAGE as usize;
+        // SAFETY: a fresh anonymous mapping.
+        let map = unsafe {
+            libc::mmap(
+                core::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        let start = map.expose_provenance() as u64;
+        // SAFETY: the last page of that mapping.
+        assert_eq!(unsafe { libc::mprotect(map.byte_add(length - PAGE as usize), PAGE as usize, libc::PROT_NONE) }, 0);
+        let mut known = KnownStacks::new();
+        let mut memory = StackMemory::new(&mut known);
+        assert!(memory.enter(start + 64));
+        assert!(memory.is_foreign);
+        assert_eq!(memory.read(start + 3 * PAGE - 8), Some(0));
+        assert_eq!(memory.read(start + 3 * PAGE - 4), None);
+        assert_eq!(memory.read(start + 3 * PAGE), None);
+        assert!(!memory.enter(start + 3 * PAGE + 8));
+        // SAFETY: unmaps what was mapped above.
+        unsafe { libc::munmap(map, length) };
+        assert!(!StackMemory::new(&mut known).enter(start + 64));
+    }
+}

@@ -1,0 +1,199 @@
+//! What each thread keeps between captures, and the pool it comes from.
+//!
+//! A state is mapped straight from the kernel, since a capture may run inside an allocator, and is
+//! never unmapped: when its thread ends, another thread takes it, warm as it is. The list of all states
+//! only grows, so that it can be read without a lock. Most of a state is never touched, and so never
+//! backed by memory.
+
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use crate::platform::arch;
+use crate::platform::last_stack::{CAPACITY, LastStack, Walked};
+use crate::platform::loader::{self, Unloads};
+use crate::platform::lookup::Lookup;
+use crate::platform::registered_code;
+use crate::platform::rule_cache::RuleCache;
+use crate::platform::stack_memory::KnownStacks;
+use crate::stats::{Counters, Stats};
+
+/// A state: the part that others may read, and the part of whoever claimed it.
+#[repr(C)]
+pub(crate) struct ThreadState {
+    pub(crate) counters: Counters,
+    /// The thread control block of the thread that claimed this state; 0: free.
+    owner: AtomicU64,
+    next: AtomicPtr<ThreadState>,
+    /// The stack pointer of the capture that is using this state; 0: none.
+    pub(crate) busy: AtomicU64,
+    pub(crate) own: UnsafeCell<Own>,
+}
+
+/// What only the capture that has set `busy` may touch.
+#[repr(C)]
+pub(crate) struct Own {
+    pub(crate) unloads: Unloads,
+    /// The unloads and removals seen when the rules were last dropped.
+    pub(crate) seen: u64,
+    pub(crate) stacks: KnownStacks,
+    pub(crate) cache: RuleCache,
+    pub(crate) lookup: Lookup,
+    pub(crate) last: LastStack,
+    pub(crate) walked: [Walked; CAPACITY],
+}
+
+impl Own {
+    /// A number that changes whenever code that rules were read for has gone.
+    #[inline(always)]
+    pub(crate) fn changes(&self) -> u64 {
+        self.unloads.count().wrapping_add(registered_code::removals())
+    }
+}
+
+static ALL: AtomicPtr<ThreadState> = AtomicPtr::new(ptr::null_mut());
+
+/// The thread-specific key whose destructor gives a thread's state back; 0: not made yet.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+impl ThreadState {
+    /// This thread's state, if it has one yet.
+    #[inline(always)]
+    pub(crate) fn current() -> Option<&'static Self> {
+        let state = ptr::with_exposed_provenance::<Self>(arch::thread_word());
+        // SAFETY: the word is 0 or the address of a state, and states are never unmapped.
+        unsafe { state.as_ref() }
+    }
+
+    /// Gives this thread a state; `None` when the kernel has no memory.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attach() -> Option<&'static Self> {
+        let state = Self::claim()?;
+        arch::set_thread_word(ptr::from_ref(state).expose_provenance());
+        give_back_at_exit(state);
+        Some(state)
+    }
+
+    /// Claims a free state, or maps a new one.
+    pub(crate) fn claim() -> Option<&'static Self> {
+        let me = arch::thread_control_block();
+        let claimed =
+            all().find(|state| state.owner.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok());
+        let state = match claimed {
+            Some(state) => state,
+            None => Self::map(me)?,
+        };
+        // SAFETY: claimed, so nobody else touches it. A new state is all zeros, which every field
+        // not written here allows; one used before is consistent.
+        let own = unsafe { &mut *state.own.get() };
+        own.unloads = loader::prepare();
+        own.stacks = KnownStacks::new();
+        if claimed.is_none() {
+            own.seen = own.changes();
+        }
+        Some(state)
+    }
+
+    /// Frees a claimed state for others.
+    pub(crate) fn release(&self) {
+        self.busy.store(0, Ordering::Relaxed);
+        self.owner.store(0, Ordering::Release);
+    }
+
+    fn map(owner: u64) -> Option<&'static Self> {
+        // SAFETY: a fresh anonymous mapping.
+        let mapped = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                size_of::<Self>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if mapped == libc::MAP_FAILED {
+            return None;
+        }
+        let state = mapped.cast::<Self>();
+        // SAFETY: zeroed memory of the right size and alignment, not yet shared. `Lookup` and
+        // `LastStack` have a first value other than zeros.
+        let state = unsafe {
+            (&raw mut (*(*state).own.get()).lookup).write(Lookup::new());
+            (*(&raw mut (*(*state).own.get()).last)).clear();
+            &*state
+        };
+        state.owner.store(owner, Ordering::Relaxed);
+        let mut first = ALL.load(Ordering::Relaxed);
+        loop {
+            state.next.store(first, Ordering::Relaxed);
+            match ALL.compare_exchange_weak(first, mapped.cast(), Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return Some(state),
+                Err(now) => first = now,
+            }
+        }
+    }
+}
+
+/// Adds up every thread's counters.
+pub(crate) fn stats() -> Stats {
+    loader::prepare();
+    let mut total = Stats::none(loader::unload_watch());
+    all().for_each(|state| state.counters.add_to(&mut total));
+    total
+}
+
+fn all() -> impl Iterator<Item = &'static ThreadState> {
+    // SAFETY: the list only grows, and states are never unmapped.
+    let follow = |state: *mut ThreadState| unsafe { state.as_ref() };
+    core::iter::successors(follow(ALL.load(Ordering::Acquire)), move |state| follow(state.next.load(Ordering::Acquire)))
+}
+
+/// Arranges for `state` to be given back when this thread ends.
+fn give_back_at_exit(state: &'static ThreadState) {
+    unsafe extern "C" fn give_back(state: *mut c_void) {
+        arch::set_thread_word(0);
+        // SAFETY: the value set below, of a state that is never unmapped.
+        unsafe { &*state.cast::<ThreadState>() }.release();
+    }
+    if let Some(key) = exit_key(give_back) {
+        // SAFETY: a key that was made and is never deleted.
+        unsafe { libc::pthread_setspecific(key, ptr::from_ref(state).cast()) };
+    }
+}
+
+/// The key with this destructor, made once. Two threads may both make one: the first stays.
+fn exit_key(destructor: unsafe extern "C" fn(*mut c_void)) -> Option<libc::pthread_key_t> {
+    let known = KEY.load(Ordering::Acquire);
+    if known != 0 {
+        return Some(known - 1);
+    }
+    let mut key = 0;
+    // SAFETY: the destructor fits, and `key` is a local.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(destructor)) } != 0 {
+        return None;
+    }
+    match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {
+            free_others_in_forked_child();
+            Some(key)
+        }
+        Err(first) => {
+            // SAFETY: just made, and not used.
+            unsafe { libc::pthread_key_delete(key) };
+            Some(first - 1)
+        }
+    }
+}
+
+/// A forked child has one thread: the states of all others are free there.
+fn free_others_in_forked_child() {
+    unsafe extern "C" fn in_child() {
+        let mine = arch::thread_word();
+        all().filter(|state| ptr::from_ref(*state).addr() != mine).for_each(ThreadState::release);
+    }
+    // SAFETY: the handler only stores to states, which are never unmapped.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}

@@ -1,0 +1,48 @@
+//! Platforms that Stackweave can't capture on: the twin of `linux`, where each call says so.
+
+use core::ffi::c_void;
+
+use stackweave_core::{CodeAddress, StackPointer, StopReason};
+
+use crate::captured::Captured;
+use crate::stats::{Stats, UnloadWatch};
+
+const UNSUPPORTED: Captured = Captured { len: 0, stop: StopReason::UnsupportedPlatform };
+
+/// A range of generated code. Without effect on this platform.
+#[derive(Debug)]
+pub struct RegisteredCode(());
+
+/// Makes generated code known. Without effect on this platform.
+pub fn register_code(_start: *const u8, _length: usize, _eh_frame: &[u8]) -> RegisteredCode {
+    RegisteredCode(())
+}
+
+pub(crate) fn capture(_frames: &mut [CodeAddress], _skip: usize) -> Captured {
+    UNSUPPORTED
+}
+
+pub(crate) fn capture_with_stack_pointers(
+    _frames: &mut [CodeAddress],
+    _stack_pointers: &mut [StackPointer],
+    _skip: usize,
+) -> Captured {
+    UNSUPPORTED
+}
+
+/// # Safety
+/// None needed here.
+pub(crate) unsafe fn capture_from_context(
+    _context: *const c_void,
+    _frames: &mut [CodeAddress],
+    _stack_pointers: Option<&mut [StackPointer]>,
+    _skip: usize,
+) -> Captured {
+    UNSUPPORTED
+}
+
+pub(crate) fn prepare() {}
+
+pub(crate) fn stats() -> Stats {
+    Stats::none(UnloadWatch::NeverUnloads)
+}
