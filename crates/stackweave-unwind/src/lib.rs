@@ -31,6 +31,14 @@
 //! Linux on x86-64. On other platforms everything compiles, and every capture is empty with
 //! [`StopReason::UnsupportedPlatform`].
 
+#![allow(clippy::inline_always, reason = "a capture is a few dozen nanoseconds: what is inlined is measured")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the platforms that capture are 64-bit: an address, a word and a usize are one size"
+)]
+
 mod captured;
 mod stats;
 

@@ -9,11 +9,11 @@ use stackweave_core::{CodeAddress, StackPointer, StopReason};
 
 use crate::captured::Captured;
 use crate::platform::arch::{EntryRegisters, Registers};
+use crate::platform::counters::add;
 use crate::platform::last_stack::CAPACITY;
 use crate::platform::stack_memory::StackMemory;
 use crate::platform::thread_state::{Own, ThreadState};
 use crate::platform::walk::{Counts, Ended, Frame, Source, Start, Walk};
-use crate::stats::add;
 
 /// Where the frames go.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,21 @@ impl Output {
     }
 }
 
+const STOP_SHIFT: u32 = 56;
+
+/// A result as one word, which the entry stub can return in a register.
+#[inline(always)]
+fn pack(captured: Captured) -> u64 {
+    captured.len as u64 | (captured.stop as u64) << STOP_SHIFT
+}
+
+/// The inverse of [`pack`].
+#[inline(always)]
+pub(crate) fn unpack(word: u64) -> Captured {
+    let len = (word & ((1 << STOP_SHIFT) - 1)) as usize;
+    Captured { len, stop: StopReason::ALL[(word >> STOP_SHIFT) as usize % StopReason::ALL.len()] }
+}
+
 /// What the entry stub calls.
 pub(crate) unsafe extern "sysv64" fn enter(
     frames: *mut u64,
@@ -66,7 +81,7 @@ pub(crate) unsafe extern "sysv64" fn enter(
     let first = Frame { address: CodeAddress::return_address(entry.pc), sp: entry.sp, fp: entry.fp };
     let start = Start { first, source: Source::Entry(entry) };
     // SAFETY: the stub's caller vouches for the buffers.
-    unsafe { capture(&start, &output) }.pack()
+    pack(unsafe { capture(&start, &output) })
 }
 
 /// Captures the stack that `registers` describe.
@@ -180,4 +195,17 @@ fn reset(state: &ThreadState, own: &mut Own, now: u64) {
 fn stack_pointer() -> u64 {
     let marker = 0u8;
     (&raw const marker).addr() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packing_keeps_length_and_reason() {
+        for stop in StopReason::ALL {
+            let captured = Captured { len: CAPACITY, stop };
+            assert_eq!(unpack(pack(captured)), captured);
+        }
+    }
 }

@@ -68,7 +68,7 @@ pub(crate) fn step(
     let mut context = UnwindContext::<usize, OnStack>::new_in();
     let row = fde.unwind_info_for_address(&eh_frame, &bases, &mut context, pc)?;
 
-    let mut frame = Frame { eh_frame, encoding: fde.cie().encoding(), registers, memory };
+    let mut frame = Frame { entries: eh_frame, encoding: fde.cie().encoding(), registers, memory };
     let cfa = match row.cfa() {
         CfaRule::RegisterAndOffset { register, offset } => {
             frame.register(*register)?.wrapping_add(offset.cast_unsigned())
@@ -82,7 +82,7 @@ pub(crate) fn step(
 
 /// The frame being stepped from.
 struct Frame<'a, 'm, 'k> {
-    eh_frame: EhFrame<Bytes<'a>>,
+    entries: EhFrame<Bytes<'a>>,
     encoding: Encoding,
     registers: &'a Registers,
     memory: &'m mut StackMemory<'k>,
@@ -139,12 +139,12 @@ impl Frame<'_, '_, '_> {
             }
             RegisterRule::ValExpression(expression) => Some(self.evaluate(expression, Some(cfa))?),
             RegisterRule::Constant(value) => Some(*value),
-            _ => return Err(Failure::Stop(StopReason::UnsupportedRule)),
+            RegisterRule::Architectural => return Err(Failure::Stop(StopReason::UnsupportedRule)),
         })
     }
 
     fn evaluate(&mut self, expression: &UnwindExpression<usize>, initial: Option<u64>) -> Result<u64, Failure> {
-        let bytecode = expression.get(&self.eh_frame)?.0;
+        let bytecode = expression.get(&self.entries)?.0;
         let mut evaluation = Evaluation::<_, OnStack>::new_in(bytecode, self.encoding);
         evaluation.set_max_iterations(MAX_OPERATIONS);
         if let Some(value) = initial {

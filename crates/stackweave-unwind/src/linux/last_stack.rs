@@ -229,8 +229,8 @@ impl LastStack {
     #[inline(always)]
     pub(crate) fn put_before(&mut self, joined: usize, walked: &[Walked]) {
         let mut index = joined;
-        // What the step to the frame outside the current one depends on.
-        let (mut next_sp, mut next_fp, mut next_needs_fp, mut barrier);
+        // Of the frame outside the current one: where it is, and whether its frame pointer matters.
+        let (mut outer_sp, mut outer_frame_pointer, mut wants_fp, mut barrier);
         let mut frames = walked.iter().rev();
         if joined == CAPACITY {
             self.saved_top = SAVED_CAPACITY;
@@ -239,13 +239,13 @@ impl LastStack {
             // Only an outermost frame ends the stack whatever memory holds.
             let is_whole = last.rule.kind() == Kind::End;
             barrier = if is_whole { NO_BARRIER } else { index as u32 };
-            (next_sp, next_fp, next_needs_fp) = (last.sp, last.fp, !is_whole);
-            self.store(index, last, next_needs_fp, barrier);
+            (outer_sp, outer_frame_pointer, wants_fp) = (last.sp, last.fp, !is_whole);
+            self.store(index, last, wants_fp, barrier);
         } else {
             let detail = self.details[joined];
             self.saved_top = (detail.saved & !NEEDS_FP) as usize;
-            (next_sp, next_fp) = (self.slots[joined].wrapping_add(8), detail.fp);
-            (next_needs_fp, barrier) = (detail.saved & NEEDS_FP != 0, detail.barrier);
+            (outer_sp, outer_frame_pointer) = (self.slots[joined].wrapping_add(8), detail.fp);
+            (wants_fp, barrier) = (detail.saved & NEEDS_FP != 0, detail.barrier);
         }
         for frame in frames {
             index -= 1;
@@ -253,23 +253,23 @@ impl LastStack {
             let saves_fp = rule.fp_offset() != 0;
             let needs_fp;
             if rule.is_plain() {
-                if saves_fp && next_needs_fp {
-                    self.save(next_sp.wrapping_add(rule.fp_offset()), next_fp);
+                if saves_fp && wants_fp {
+                    self.save(outer_sp.wrapping_add(rule.fp_offset()), outer_frame_pointer);
                 }
-                needs_fp = rule.counts_from_fp() || (!saves_fp && next_needs_fp);
+                needs_fp = rule.counts_from_fp() || (!saves_fp && wants_fp);
             } else {
                 needs_fp = true;
                 if rule.kind() == Kind::FpDeref {
-                    self.save(frame.fp.wrapping_add(rule.cfa_offset()), next_sp);
-                    if next_needs_fp {
-                        self.save(frame.fp.wrapping_add(rule.fp_offset()), next_fp);
+                    self.save(frame.fp.wrapping_add(rule.cfa_offset()), outer_sp);
+                    if wants_fp {
+                        self.save(frame.fp.wrapping_add(rule.fp_offset()), outer_frame_pointer);
                     }
                 } else {
                     barrier = index as u32;
                 }
             }
             self.store(index, frame, needs_fp, barrier);
-            (next_sp, next_fp, next_needs_fp) = (frame.sp, frame.fp, needs_fp);
+            (outer_sp, outer_frame_pointer, wants_fp) = (frame.sp, frame.fp, needs_fp);
         }
         self.top = index;
     }

@@ -133,10 +133,10 @@ fn find_counters() -> Option<(*const u64, *const u32)> {
 }
 
 unsafe extern "C" fn match_counters(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-    // SAFETY: `search` is what `find_counters` passed; the loader's info is valid.
-    let (search, info) = unsafe { (&mut *search.cast::<Search>(), &*info) };
     /// A `pthread_mutex_t` directly before the counter: 40 bytes, its kind in the fifth 32-bit word.
     const LOCK_WORDS: usize = size_of::<libc::pthread_mutex_t>() / 8;
+    // SAFETY: `search` is what `find_counters` passed; the loader's info is valid.
+    let (search, info) = unsafe { (&mut *search.cast::<Search>(), &*info) };
     // SAFETY: `words` and `count` span the symbol `_rtld_global`.
     let words = unsafe { core::slice::from_raw_parts(search.words, search.count) };
     let loaded = info.dlpi_adds.wrapping_sub(info.dlpi_subs);
@@ -190,7 +190,7 @@ pub(crate) fn find_module(pc: u64) -> Option<Module> {
     }
     // SAFETY: the module is loaded, its first page holds its program headers if it begins with an ELF
     // header, and the link map's first field is the load bias.
-    let segments = unsafe { Segments::of_image(object.start.cast(), *object.link_map) };
+    let segments = unsafe { Segments::of_image(object.start, *object.link_map) };
     match segments {
         Some(segments) => Some(Module { table: segments.table(object.unwind_header.addr() as u64), ..module }),
         None => find_by_iteration(pc),
@@ -223,7 +223,7 @@ impl Segments {
     ///
     /// # Safety
     /// `image` is the start of a loaded module whose first page is readable.
-    unsafe fn of_image(image: *const u8, bias: u64) -> Option<Self> {
+    unsafe fn of_image(image: *const c_void, bias: u64) -> Option<Self> {
         const FIRST_PAGE: u64 = 4096;
         // SAFETY: the header lies in the first page.
         let header = unsafe { &*image.cast::<libc::Elf64_Ehdr>() };
@@ -233,7 +233,7 @@ impl Segments {
             return None;
         }
         // SAFETY: still in the first page.
-        let headers = unsafe { image.add(header.e_phoff as usize) }.cast();
+        let headers = unsafe { image.byte_add(header.e_phoff as usize) }.cast();
         Some(Self { headers, count: usize::from(header.e_phnum), bias })
     }
 

@@ -4,7 +4,7 @@
 
 use stackweave_core::CodeAddress;
 
-use crate::platform::cfi::{Cie, Table, rule_at};
+use crate::platform::cfi::{Cie, Malformed, Table, rule_at};
 use crate::platform::loader::{self, Module};
 use crate::platform::registered_code;
 use crate::platform::rule::{Kind, Rule};
@@ -46,13 +46,13 @@ impl Lookup {
     }
 
     /// Where the entry that covers `pc` begins in `table`'s section.
-    pub(crate) fn entry_offset(&mut self, table: &Table<'_>, pc: u64) -> Option<usize> {
-        table.find(pc, &mut self.last_cie).ok().flatten().map(|fde| fde.offset)
+    pub(crate) fn entry_offset(&mut self, table: &Table<'_>, pc: u64) -> Result<Option<usize>, Malformed> {
+        Ok(table.find(pc, &mut self.last_cie)?.map(|fde| fde.offset))
     }
 
     /// Whether an unwind entry covers `pc`.
     pub(crate) fn has_entry(&mut self, pc: u64) -> bool {
-        self.table(pc).is_some_and(|table| self.entry_offset(&table, pc).is_some())
+        self.table(pc).is_some_and(|table| self.entry_offset(&table, pc) != Ok(None))
     }
 
     fn module(&mut self, pc: u64) -> Option<Module> {

@@ -4,6 +4,7 @@
 mod arch;
 mod capture;
 mod cfi;
+mod counters;
 mod general;
 mod last_stack;
 mod loader;
@@ -30,7 +31,7 @@ pub(crate) use thread_state::stats;
 pub(crate) fn capture(frames: &mut [CodeAddress], skip: usize) -> Captured {
     // SAFETY: the buffer is `frames`, of that length.
     let word = unsafe { arch::enter(frames.as_mut_ptr().cast(), frames.len(), skip, core::ptr::null_mut()) };
-    Captured::unpack(word)
+    capture::unpack(word)
 }
 
 #[inline(always)]
@@ -42,7 +43,7 @@ pub(crate) fn capture_with_stack_pointers(
     let limit = frames.len().min(stack_pointers.len());
     // SAFETY: both buffers have at least `limit` words.
     let word = unsafe { arch::enter(frames.as_mut_ptr().cast(), limit, skip, stack_pointers.as_mut_ptr().cast()) };
-    Captured::unpack(word)
+    capture::unpack(word)
 }
 
 /// # Safety

@@ -126,7 +126,7 @@ fn with_code<R>(pc: u64, then: impl FnOnce(&Code) -> R) -> Option<R> {
 /// signal handlers; such an answer is never cached, since libgcc does not say when it ends.
 pub(crate) fn libgcc_entry(pc: u64) -> Option<(Section<'static>, usize)> {
     unsafe extern "C" {
-        fn _Unwind_Find_FDE(pc: *const c_void, bases: *mut [*const c_void; 3]) -> *const u8;
+        fn _Unwind_Find_FDE(pc: *const c_void, bases: *mut [*const c_void; 3]) -> *const c_void;
     }
     let mut bases = [core::ptr::null(); 3];
     // SAFETY: the address is only compared, and `bases` is large enough.
@@ -144,6 +144,6 @@ pub(crate) fn libgcc_entry(pc: u64) -> Option<(Section<'static>, usize)> {
     }
     let offset = entry.addr() - cie;
     // SAFETY: both entries belong to one table, which stays while its code is on the stack.
-    let bytes = unsafe { core::slice::from_raw_parts(entry.sub(offset), offset + 4 + length) };
+    let bytes = unsafe { core::slice::from_raw_parts(entry.byte_sub(offset).cast(), offset + 4 + length) };
     Some((Section { bytes, address: cie as u64 }, offset))
 }

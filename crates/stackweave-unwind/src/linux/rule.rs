@@ -23,12 +23,9 @@ pub(crate) enum Kind {
     NoEntry = 5,
     /// The address is in no module: looked up anew each time, since any code may come here.
     NoModule = 6,
-    /// The unwind table is malformed here.
-    Malformed = 7,
 }
 
-const KINDS: [Kind; 8] =
-    [Kind::Sp, Kind::Fp, Kind::FpDeref, Kind::End, Kind::General, Kind::NoEntry, Kind::NoModule, Kind::Malformed];
+const KINDS: [Kind; 7] = [Kind::Sp, Kind::Fp, Kind::FpDeref, Kind::End, Kind::General, Kind::NoEntry, Kind::NoModule];
 
 /// A step, packed: bits 0..32 the CFA offset, 32..48 the offset of the saved frame pointer (from the
 /// CFA, or from the frame pointer for [`Kind::FpDeref`]; 0: not saved), 48..51 the kind, and 52..64
@@ -69,7 +66,7 @@ impl Rule {
 
     #[inline(always)]
     pub(crate) fn kind(self) -> Kind {
-        KINDS[(self.0 >> 48 & 7) as usize]
+        KINDS[(self.0 >> 48 & 7) as usize % KINDS.len()]
     }
 
     /// Whether the step is [`Kind::Sp`] or [`Kind::Fp`].

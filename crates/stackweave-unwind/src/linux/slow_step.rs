@@ -3,6 +3,7 @@
 use stackweave_core::{CodeAddress, StopReason};
 
 use crate::platform::arch::{self, CallTarget, Registers, dwarf};
+use crate::platform::cfi::{Cie, Malformed};
 use crate::platform::general::{self, Failure, Stepped};
 use crate::platform::last_stack::CAPACITY;
 use crate::platform::registered_code;
@@ -20,7 +21,7 @@ pub(crate) fn step(walk: &mut Walk<'_>, start: &Start<'_>, frame: Frame, rule: R
         Kind::NoModule if has_libgcc_entry(start, frame) => step_generally(walk, start, frame),
         Kind::NoModule => step_without_entry(walk, frame, StopReason::NoModule),
         Kind::NoEntry => step_without_entry(walk, frame, StopReason::NoUnwindEntry),
-        Kind::Sp | Kind::Fp | Kind::FpDeref | Kind::Malformed => Err(StopReason::UnsupportedRule),
+        Kind::Sp | Kind::Fp | Kind::FpDeref => Err(StopReason::UnsupportedRule),
     }
 }
 
@@ -58,15 +59,12 @@ fn follow_registers(walk: &mut Walk<'_>, start: &Start<'_>, target: Frame) -> Re
         if (frame.address, frame.sp) == (target.address, target.sp) {
             return Ok(registers);
         }
-        match evaluate(walk, start, frame.address, &registers) {
-            Ok(stepped) => {
-                frame = enter_caller(walk, frame.sp, &stepped)?;
-                registers = stepped.registers;
-            }
-            Err(_) => {
-                frame = step_without_entry(walk, frame, StopReason::UnsupportedRule)?;
-                registers = Registers::partial(frame.address.address(), frame.sp, frame.fp);
-            }
+        if let Ok(stepped) = evaluate(walk, start, frame.address, &registers) {
+            frame = enter_caller(walk, frame.sp, &stepped)?;
+            registers = stepped.registers;
+        } else {
+            frame = step_without_entry(walk, frame, StopReason::UnsupportedRule)?;
+            registers = Registers::partial(frame.address.address(), frame.sp, frame.fp);
         }
     }
     Err(StopReason::DepthLimit)
@@ -79,25 +77,28 @@ fn evaluate(
     address: CodeAddress,
     registers: &Registers,
 ) -> core::result::Result<Stepped, Failure> {
-    const NO_ENTRY: Failure = Failure::Stop(StopReason::NoUnwindEntry);
     let pc = address.lookup();
-    if let Some(table) = walk.lookup.table(pc) {
-        let entry = walk.lookup.entry_offset(&table, pc).ok_or(NO_ENTRY)?;
-        return general::step(&table.section, entry, pc, registers, &mut walk.memory);
-    }
     let memory = &mut walk.memory;
-    let registered = registered_code::with_entries(pc, |table| {
-        let fde = table.find(pc, &mut { crate::platform::cfi::Cie::NONE }).ok().flatten().ok_or(NO_ENTRY)?;
-        general::step(&table.section, fde.offset, pc, registers, memory)
-    });
-    match registered {
-        Some(result) => result,
-        None if start.in_signal_handler() => Err(NO_ENTRY),
-        None => {
-            let (section, entry) = registered_code::libgcc_entry(pc).ok_or(NO_ENTRY)?;
-            general::step(&section, entry, pc, registers, &mut walk.memory)
-        }
+    let missing = |found: core::result::Result<Option<usize>, Malformed>| match found {
+        Ok(Some(entry)) => Ok(entry),
+        Ok(None) => Err(Failure::Stop(StopReason::NoUnwindEntry)),
+        Err(Malformed) => Err(Failure::Stop(StopReason::UnsupportedRule)),
+    };
+    if let Some(table) = walk.lookup.table(pc) {
+        let entry = missing(walk.lookup.entry_offset(&table, pc))?;
+        return general::step(&table.section, entry, pc, registers, memory);
     }
+    let registered = registered_code::with_entries(pc, |table| {
+        let found = table.find(pc, &mut { Cie::NONE });
+        let entry = missing(found.map(|fde| fde.map(|fde| fde.offset)))?;
+        general::step(&table.section, entry, pc, registers, memory)
+    });
+    if let Some(result) = registered {
+        return result;
+    }
+    let libgcc = if start.in_signal_handler() { None } else { registered_code::libgcc_entry(pc) };
+    let (section, entry) = libgcc.ok_or(Failure::Stop(StopReason::NoUnwindEntry))?;
+    general::step(&section, entry, pc, registers, &mut walk.memory)
 }
 
 /// Checks the caller that a general step found, and makes its stack the one being read.
@@ -136,7 +137,7 @@ fn step_without_entry(walk: &mut Walk<'_>, frame: Frame, reason: StopReason) -> 
             return Ok(caller);
         }
     }
-    if frame.fp < frame.sp || frame.fp % 8 != 0 {
+    if frame.fp < frame.sp || !frame.fp.is_multiple_of(8) {
         return Err(reason);
     }
     let Some(callers_fp) = walk.memory.read(frame.fp) else { return Err(reason) };
@@ -144,19 +145,26 @@ fn step_without_entry(walk: &mut Walk<'_>, frame: Frame, reason: StopReason) -> 
 }
 
 /// The caller of `frame` if `slot` holds its return address: the address of an instruction after a
-/// call, which, if it is a direct one, leads to code like the frame's own.
+/// call, which, if it is a direct one, leads to this very frame's function. A call that leads to code
+/// with an unwind entry of its own means that frames between have been passed over.
 fn caller_at(walk: &mut Walk<'_>, frame: Frame, slot: u64, fp: u64) -> Option<Frame> {
+    const LONGEST_FUNCTION: u64 = 1 << 20;
     let return_address = walk.memory.read(slot)?;
     let before = read_code::<7>(return_address.checked_sub(7)?)?;
     if let CallTarget::Direct(target) = arch::call_before(before, return_address)? {
+        let target = through_linkage(target).unwrap_or(target);
         let distance = frame.address.address().wrapping_sub(target);
-        const LONGEST_FUNCTION: u64 = 1 << 20;
-        let leads_through_linkage = walk.lookup.has_entry(target) && distance >= LONGEST_FUNCTION;
-        if !leads_through_linkage && (distance >= LONGEST_FUNCTION || walk.lookup.has_entry(target)) {
+        if distance >= LONGEST_FUNCTION || walk.lookup.has_entry(target) {
             return None;
         }
     }
     Some(Frame { address: CodeAddress::return_address(return_address), sp: slot + 8, fp })
+}
+
+/// Where a linkage stub (PLT) at `target` leads.
+fn through_linkage(target: u64) -> Option<u64> {
+    let slot = arch::linkage_slot(&read_code::<11>(target)?, target)?;
+    Some(u64::from_le_bytes(read_code::<8>(slot)?))
 }
 
 /// The kernel's signal frame, where the trampoline's stack pointer points to the context.

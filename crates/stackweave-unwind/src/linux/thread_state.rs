@@ -11,13 +11,14 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::platform::arch;
+use crate::platform::counters::Counters;
 use crate::platform::last_stack::{CAPACITY, LastStack, Walked};
 use crate::platform::loader::{self, Unloads};
 use crate::platform::lookup::Lookup;
 use crate::platform::registered_code;
 use crate::platform::rule_cache::RuleCache;
 use crate::platform::stack_memory::KnownStacks;
-use crate::stats::{Counters, Stats};
+use crate::stats::Stats;
 
 /// A state: the part that others may read, and the part of whoever claimed it.
 #[repr(C)]
@@ -122,7 +123,7 @@ impl ThreadState {
         // `LastStack` have a first value other than zeros.
         let state = unsafe {
             (&raw mut (*(*state).own.get()).lookup).write(Lookup::new());
-            (*(&raw mut (*(*state).own.get()).last)).clear();
+            (*(*state).own.get()).last.clear();
             &*state
         };
         state.owner.store(owner, Ordering::Relaxed);

@@ -247,7 +247,7 @@ pub(crate) enum CallTarget {
     Indirect,
 }
 
-/// The length of `FF /2` with this ModRM byte and, if it has one, SIB byte.
+/// The length of `FF /2` with this `ModRM` byte and, if it has one, SIB byte.
 fn indirect_call_length(modrm: u8, sib: Option<&u8>) -> usize {
     let (mode, rm) = (modrm >> 6, modrm & 7);
     let has_sib = mode != 3 && rm == 4;
@@ -259,6 +259,17 @@ fn indirect_call_length(modrm: u8, sib: Option<&u8>) -> usize {
         _ => 0,
     };
     2 + usize::from(has_sib) + displacement
+}
+
+/// The slot through which a linkage stub at `address` jumps: `endbr64`, if any, then `jmp *slot(%rip)`,
+/// with a `bnd` prefix or not.
+pub(crate) fn linkage_slot(code: &[u8; 11], address: u64) -> Option<u64> {
+    let start = if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) { 4 } else { 0 };
+    let start = start + usize::from(code[start] == 0xf2);
+    let jump = code.get(start..start + 6)?.first_chunk::<6>()?;
+    let [0xff, 0x25, distance @ ..] = jump else { return None };
+    let next = address.wrapping_add(start as u64 + 6);
+    Some(next.wrapping_add(i64::from(i32::from_le_bytes(*distance)).cast_unsigned()))
 }
 
 /// The kernel's signal trampoline without unwind information (musl, Go): `mov $15, %rax; syscall`, or
@@ -290,5 +301,14 @@ mod tests {
         assert_eq!(call_before([0x90; 7], 0x1000), None);
         // jmp *%rax is FF /4
         assert_eq!(call_before([0, 0, 0, 0, 0, 0xff, 0xe0], 0x1000), None);
+    }
+
+    #[test]
+    fn linkage_stubs_lead_through_their_slot() {
+        let plain = [0xff, 0x25, 0x10, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(linkage_slot(&plain, 0x1000), Some(0x1016));
+        let with_endbr = [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0x10, 0, 0, 0];
+        assert_eq!(linkage_slot(&with_endbr, 0x1000), Some(0x101b));
+        assert_eq!(linkage_slot(&[0x90; 11], 0x1000), None);
     }
 }

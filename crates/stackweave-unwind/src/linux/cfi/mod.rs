@@ -18,11 +18,12 @@ pub(crate) use table::Table;
 use crate::platform::rule::{Kind, Rule};
 
 /// Finds the entry for `pc` in `table` and compiles its row. `last` is the most recently used CIE.
+/// What this reader does not understand is left to the general evaluator, which knows more or says why not.
 pub(crate) fn rule_at(table: &Table<'_>, pc: u64, last: &mut Cie) -> Rule {
     match table.find(pc, last) {
-        Ok(Some(fde)) => row::compile(&table.section, &fde, last, pc),
+        Ok(Some(fde)) => row::compile(&table.section, &fde, last, pc).unwrap_or(Rule::of(Kind::General)),
         Ok(None) => Rule::of(Kind::NoEntry),
-        Err(Malformed) => Rule::of(Kind::Malformed),
+        Err(Malformed) => Rule::of(Kind::General),
     }
 }
 

@@ -42,14 +42,11 @@ pub(super) struct Row {
 const REMEMBERED: usize = 8;
 
 /// Compiles the row of `fde` that holds `pc`.
-pub(super) fn compile(section: &Section<'_>, fde: &Fde<'_>, cie: &Cie, pc: u64) -> Rule {
+pub(super) fn compile(section: &Section<'_>, fde: &Fde<'_>, cie: &Cie, pc: u64) -> Result<Rule> {
     let mut row = cie.initial;
     let mut instructions = fde.instructions;
-    match row.run(section, &mut instructions, cie, fde.start, pc) {
-        Ok(()) if cie.is_signal_frame => Rule::of(Kind::General),
-        Ok(()) => row.rule(),
-        Err(Malformed) => Rule::of(Kind::Malformed),
-    }
+    row.run(section, &mut instructions, cie, fde.start, pc)?;
+    Ok(if cie.is_signal_frame { Rule::of(Kind::General) } else { row.rule() })
 }
 
 impl Row {
@@ -67,9 +64,8 @@ impl Row {
                 };
                 match fp {
                     Saved::Same | Saved::Undefined => Rule::with_offsets(kind, offset, 0),
-                    Saved::AtCfa(0) => Rule::of(Kind::General),
-                    Saved::AtCfa(at) => Rule::with_offsets(kind, offset, at),
-                    Saved::AtRegister(..) | Saved::Other => Rule::of(Kind::General),
+                    Saved::AtCfa(at) if at != 0 => Rule::with_offsets(kind, offset, at),
+                    Saved::AtCfa(_) | Saved::AtRegister(..) | Saved::Other => Rule::of(Kind::General),
                 }
             }
             (Saved::AtCfa(-8), Cfa::Deref(base, offset), Saved::AtRegister(at, fp)) if base == rbp && at == rbp => {
