@@ -66,7 +66,7 @@ impl Cie {
         }
         cie.read_augmentation(&mut augmentation, reader)?;
         let mut initial = Row::UNSET;
-        initial.run(section, reader, &cie, 0, u64::MAX)?;
+        initial.run(section, reader, &cie, 0..=u64::MAX)?;
         cie.initial = initial;
         Ok(cie)
     }

@@ -10,6 +10,8 @@ mod pointer;
 mod reader;
 mod row;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use entry::Cie;
 pub(crate) use reader::Section;

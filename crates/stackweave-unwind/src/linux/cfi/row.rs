@@ -1,5 +1,7 @@
 //! One row of an unwind table, for the registers a compact rule is about.
 
+use core::ops::RangeInclusive;
+
 use super::entry::{Cie, Fde};
 use super::pointer;
 use super::reader::{Reader, Section};
@@ -45,7 +47,7 @@ const REMEMBERED: usize = 8;
 pub(super) fn compile(section: &Section<'_>, fde: &Fde<'_>, cie: &Cie, pc: u64) -> Result<Rule> {
     let mut row = cie.initial;
     let mut instructions = fde.instructions;
-    row.run(section, &mut instructions, cie, fde.start, pc)?;
+    row.run(section, &mut instructions, cie, fde.start..=pc)?;
     Ok(if cie.is_signal_frame { Rule::of(Kind::General) } else { row.rule() })
 }
 
@@ -75,15 +77,16 @@ impl Row {
         }
     }
 
-    /// Runs instructions until the row that holds `pc` is complete.
+    /// Runs instructions, which begin at the first address of `span`, until the row that holds its last
+    /// one is complete.
     pub(super) fn run(
         &mut self,
         section: &Section<'_>,
         reader: &mut Reader<'_>,
         cie: &Cie,
-        mut location: u64,
-        pc: u64,
+        span: RangeInclusive<u64>,
     ) -> Result<()> {
+        let (mut location, pc) = span.into_inner();
         let mut remembered = [Self::UNSET; REMEMBERED];
         let mut depth = 0;
         while !reader.is_empty() {

@@ -15,7 +15,7 @@ pub(crate) struct Table<'a> {
     /// Where the sorted table begins in the section, and its number of entries; 0: there is none.
     sorted: (usize, usize),
     /// Where `.eh_frame` begins.
-    entries: usize,
+    pub(super) entries: usize,
 }
 
 /// The sorted table as every linker writes it: pairs of 32-bit offsets from the header.
