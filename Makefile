@@ -1,0 +1,45 @@
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench fuzz deps-debian
+
+FUZZ_SECONDS := 60
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+UNSUPPORTED := -p stackweave-core -p stackweave-unwind
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## capture one stack through Rust, C and qsort, and time it beside glibc
+	@cargo run --release -p stackweave-demo
+
+test: ## set up, then run every test: doc, unit and integration
+	@scripts/deps-debian || true
+	@cargo test --workspace --doc
+	@if cargo nextest --version >/dev/null 2>&1; then \
+		cargo nextest run --workspace; \
+	else \
+		cargo test --workspace --tests; \
+	fi
+
+lint: ## format, clippy, rustdoc, licences, dependencies, file lengths, other platforms
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+	RUSTFLAGS="--cfg stackweave_unsupported -D warnings" \
+		cargo check $(UNSUPPORTED) --target-dir $(TARGET_DIR)/unsupported
+	scripts/check-deps
+	scripts/check-file-length
+	@if cargo deny --version >/dev/null 2>&1; then \
+		cargo deny check licenses bans sources; \
+	else \
+		echo "cargo-deny is not installed: licences and duplicate versions were not checked"; \
+	fi
+
+bench: ## measure against the peers, print the ratios, write target/bench.json
+	@scripts/deps-debian || true
+	@cargo run --release -p stackweave-bench
+
+fuzz: ## run the fuzz targets for FUZZ_SECONDS (60)
+	@cargo run --release -p stackweave-fuzz -- --seconds $(FUZZ_SECONDS)
+
+deps-debian: ## install the Debian packages that tests and benches use
+	@scripts/deps-debian
