@@ -1,0 +1,14 @@
+//! The parts of the demo: a stack that crosses languages, its names, and a stopwatch.
+
+mod name;
+mod sort;
+mod stopwatch;
+
+pub use name::{FrameName, name_of};
+pub use sort::sort_through_c;
+pub use stopwatch::{Medians, interleaved_medians};
+
+/// The examples of the README, compiled and run with the doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
