@@ -6,7 +6,7 @@ mod stopwatch;
 
 pub use name::{FrameName, name_of};
 pub use sort::sort_through_c;
-pub use stopwatch::{Medians, interleaved_medians};
+pub use stopwatch::{Cost, interleaved_costs};
 
 /// The examples of the README, compiled and run with the doc tests.
 #[cfg(doctest)]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::ptr;
 
-use stackweave_demo::{Medians, interleaved_medians, name_of, sort_through_c};
+use stackweave_demo::{Cost, interleaved_costs, name_of, sort_through_c};
 use stackweave_unwind::{Captured, CodeAddress, capture};
 
 const DEPTH: usize = 128;
@@ -20,7 +20,8 @@ struct Observation {
     frames: Vec<CodeAddress>,
     captured: Captured,
     glibc_frames: Vec<u64>,
-    medians: Medians,
+    /// Ours, then glibc's.
+    costs: [Cost; 2],
 }
 
 fn main() -> io::Result<ExitCode> {
@@ -47,17 +48,12 @@ fn observe_stack() -> Observation {
     let glibc_count = glibc_backtrace(&mut glibcs);
     let frames = ours[..captured.len].to_vec();
     let glibc_frames = glibcs[..glibc_count].iter().map(|frame| *frame as u64).collect();
-    let medians = interleaved_medians(
+    let costs = interleaved_costs(
         ROUNDS,
         CALLS_PER_ROUND,
-        || {
-            std::hint::black_box(capture(&mut ours, 0));
-        },
-        || {
-            std::hint::black_box(glibc_backtrace(&mut glibcs));
-        },
+        [&mut || capture(&mut ours, 0).len, &mut || glibc_backtrace(&mut glibcs)],
     );
-    Observation { frames, captured, glibc_frames, medians }
+    Observation { frames, captured, glibc_frames, costs }
 }
 
 #[inline(always)]
@@ -92,17 +88,15 @@ fn shortened(name: &str) -> String {
     name.chars().take(NAME_WIDTH - 1).chain(['…']).collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a stack has at most DEPTH frames")]
 fn print_timing(out: &mut impl Write, observation: &Observation) -> io::Result<()> {
-    let Medians { first_ns: ours, second_ns: glibcs } = observation.medians;
-    let ours_per_frame = ours / observation.frames.len() as f64;
-    let glibcs_per_frame = glibcs / observation.glibc_frames.len() as f64;
-    let ratio = glibcs_per_frame / ours_per_frame;
-    writeln!(
-        out,
-        "Stackweave       {ours:8.0} ns per capture  {ours_per_frame:7.1} ns per frame  {ratio:.0} times as fast"
-    )?;
-    writeln!(out, "glibc backtrace  {glibcs:8.0} ns per capture  {glibcs_per_frame:7.1} ns per frame")?;
+    let [ours, glibcs] = observation.costs;
+    let line = |name, cost: Cost| {
+        let (capture, frame) = (cost.ns_per_capture, cost.ns_per_frame());
+        format!("{name:15}  {capture:7.0} ns per capture  {frame:7.1} ns per frame")
+    };
+    let ratio = glibcs.ns_per_frame() / ours.ns_per_frame();
+    writeln!(out, "{}  ({ratio:.0} times faster)", line("Stackweave", ours))?;
+    writeln!(out, "{}", line("glibc backtrace", glibcs))?;
     let verdict = if agree(observation) { "Both return the same stack." } else { "THE TWO STACKS DIFFER." };
-    writeln!(out, "{verdict} Medians of {ROUNDS} interleaved rounds on this stack, warm.")
+    writeln!(out, "{verdict} Medians of {ROUNDS} interleaved rounds, warm.")
 }

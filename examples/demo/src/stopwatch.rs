@@ -1,32 +1,36 @@
-//! Two things timed by turns, so that a busy machine slows both alike.
+//! Two captures timed by turns, so that a busy machine slows both alike.
 
 use std::time::Instant;
 
-/// Nanoseconds per call of each side, as medians over the rounds.
+/// What one capture costs.
 #[derive(Clone, Copy, Debug)]
-pub struct Medians {
-    /// Of the first closure.
-    pub first_ns: f64,
-    /// Of the second closure.
-    pub second_ns: f64,
+pub struct Cost {
+    /// The median over the rounds.
+    pub ns_per_capture: f64,
+    /// How many frames the timed captures saw.
+    pub frames: u32,
 }
 
-/// Calls `first` and `second` `calls` times each, by turns, for `rounds` rounds.
-pub fn interleaved_medians(rounds: u32, calls: u32, mut first: impl FnMut(), mut second: impl FnMut()) -> Medians {
-    let (mut first_ns, mut second_ns) = (Vec::new(), Vec::new());
+impl Cost {
+    /// The median, shared among the frames.
+    pub fn ns_per_frame(self) -> f64 {
+        self.ns_per_capture / f64::from(self.frames)
+    }
+}
+
+/// Times both captures, `calls` times each by turns, for `rounds` rounds. A capture returns its number of frames.
+pub fn interleaved_costs(rounds: u32, calls: u32, captures: [&mut dyn FnMut() -> usize; 2]) -> [Cost; 2] {
+    let mut sides = captures.map(|capture| (capture, Vec::new(), 0));
     for _ in 0..rounds {
-        first_ns.push(ns_per_call(calls, &mut first));
-        second_ns.push(ns_per_call(calls, &mut second));
+        for (capture, ns, frames) in &mut sides {
+            let start = Instant::now();
+            for _ in 0..calls {
+                *frames = capture();
+            }
+            ns.push(start.elapsed().as_secs_f64() * 1e9 / f64::from(calls));
+        }
     }
-    Medians { first_ns: median(first_ns), second_ns: median(second_ns) }
-}
-
-fn ns_per_call(calls: u32, call: &mut impl FnMut()) -> f64 {
-    let start = Instant::now();
-    for _ in 0..calls {
-        call();
-    }
-    start.elapsed().as_secs_f64() * 1e9 / f64::from(calls)
+    sides.map(|(_, ns, frames)| Cost { ns_per_capture: median(ns), frames: u32::try_from(frames).unwrap_or(u32::MAX) })
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -47,7 +51,21 @@ mod tests {
     #[test]
     fn both_sides_are_called_equally_often() {
         let (mut first, mut second) = (0, 0);
-        interleaved_medians(3, 4, || first += 1, || second += 1);
+        let costs = interleaved_costs(
+            3,
+            4,
+            [
+                &mut || {
+                    first += 1;
+                    7
+                },
+                &mut || {
+                    second += 1;
+                    9
+                },
+            ],
+        );
         assert_eq!((first, second), (12, 12));
+        assert_eq!(costs.map(|cost| cost.frames), [7, 9]);
     }
 }
