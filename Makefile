@@ -39,7 +39,7 @@ bench: ## measure against the peers, print the ratios, write target/bench.json
 	@cargo run --release -p stackweave-bench
 
 fuzz: ## run the fuzz targets for FUZZ_SECONDS (60)
-	@cargo run --release -p stackweave-fuzz -- --seconds $(FUZZ_SECONDS)
+	@scripts/fuzz $(FUZZ_SECONDS)
 
 deps-debian: ## install the Debian packages that tests and benches use
 	@scripts/deps-debian

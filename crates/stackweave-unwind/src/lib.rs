@@ -52,6 +52,9 @@ mod platform;
 use core::ffi::c_void;
 
 pub use captured::Captured;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub use platform::fuzzing;
 pub use platform::{RegisteredCode, register_code};
 pub use stackweave_core::{CodeAddress, StackPointer, StopReason};
 pub use stats::{Stats, UnloadWatch};

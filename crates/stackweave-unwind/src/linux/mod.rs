@@ -5,6 +5,8 @@ mod arch;
 mod capture;
 mod cfi;
 mod counters;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod general;
 mod last_stack;
 mod loader;

@@ -153,8 +153,8 @@ impl<'a> StackMemory<'a> {
 #[inline(always)]
 pub(crate) unsafe fn read_word(address: u64) -> u64 {
     let pointer = core::ptr::with_exposed_provenance::<u64>(address as usize);
-    // SAFETY: the caller vouches for the address. Volatile, since the words belong to live frames.
-    unsafe { pointer.read_volatile() }
+    // SAFETY: the caller vouches for the address; a malformed table may make it an odd one.
+    unsafe { pointer.read_unaligned() }
 }
 
 fn page_start(address: u64) -> u64 {

@@ -37,6 +37,8 @@ enum Saved {
 pub(super) struct Row {
     cfa: Cfa,
     fp: Saved,
+    /// Hardly any row says where the stack pointer is: without a word, it is the CFA.
+    says_sp: bool,
     return_address: Saved,
 }
 
@@ -52,12 +54,14 @@ pub(super) fn compile(section: &Section<'_>, fde: &Fde<'_>, cie: &Cie, pc: u64) 
 }
 
 impl Row {
-    pub(super) const UNSET: Self = Self { cfa: Cfa::Other, fp: Saved::Same, return_address: Saved::Same };
+    pub(super) const UNSET: Self =
+        Self { cfa: Cfa::Other, fp: Saved::Same, says_sp: false, return_address: Saved::Same };
 
     fn rule(&self) -> Rule {
         let rbp = dwarf::FRAME_POINTER;
         match (self.return_address, self.cfa, self.fp) {
             (Saved::Undefined, ..) => Rule::of(Kind::End),
+            _ if self.says_sp => Rule::of(Kind::General),
             (Saved::AtCfa(-8), Cfa::Register(register, offset), fp) => {
                 let kind = match register {
                     dwarf::STACK_POINTER => Kind::Sp,
@@ -208,6 +212,7 @@ impl Row {
     fn save(&mut self, register: u64, saved: Saved) {
         match register {
             dwarf::FRAME_POINTER => self.fp = saved,
+            dwarf::STACK_POINTER => self.says_sp = true,
             dwarf::RETURN_ADDRESS => self.return_address = saved,
             _ => {}
         }
@@ -217,6 +222,7 @@ impl Row {
     fn restore(&mut self, register: u64, cie: &Cie) {
         match register {
             dwarf::FRAME_POINTER => self.fp = cie.initial.fp,
+            dwarf::STACK_POINTER => self.says_sp = cie.initial.says_sp,
             dwarf::RETURN_ADDRESS => self.return_address = cie.initial.return_address,
             _ => {}
         }

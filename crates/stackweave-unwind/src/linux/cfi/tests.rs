@@ -54,6 +54,9 @@ fn expected(eh_frame: &EhFrame<Bytes>, row: &Row, is_signal_frame: bool) -> Rule
     if is_signal_frame {
         return general;
     }
+    if find(RA).is_some_and(|rule| rule != RegisterRule::Undefined) && find(SP).is_some() {
+        return general;
+    }
     match find(RA) {
         None | Some(RegisterRule::Undefined) => return Rule::of(Kind::End),
         Some(RegisterRule::Offset(-8)) => {}

@@ -1,0 +1,101 @@
+//! Unwind tables of arbitrary bytes: nothing may fault, and the two ways to step must agree.
+
+use stackweave_core::{CodeAddress, StopReason};
+
+use super::arch::{Registers, dwarf};
+use super::cfi::{Cie, Section, Table, rule_at};
+use super::general::{self, Failure};
+use super::rule::{Kind, Rule};
+use super::stack_memory::{KnownStacks, StackMemory};
+use super::walk::Frame;
+
+/// A stack to step on: page-aligned, its words known, not the thread's own.
+#[repr(C, align(4096))]
+struct FakeStack([u64; 4096]);
+
+/// Takes `data` as `.eh_frame` (or `.eh_frame_hdr` and `.eh_frame`, by its first byte) and steps from an
+/// address of its second and third byte, by the compact rule and by the general evaluator.
+///
+/// # Panics
+/// If the two disagree.
+pub fn step(data: &[u8]) {
+    let [mode, low, high, bytes @ ..] = data else { return };
+    // Addresses near the section's own, so that pc-relative entries are easily hit.
+    let section = Section { bytes, address: 0x10_0000 };
+    let pc = 0x10_0000 + u64::from(u16::from_le_bytes([*low, *high])) * 16;
+    let table = if mode & 1 == 0 {
+        Table::from_entries(section)
+    } else {
+        let Ok(table) = Table::from_header(section, section.address) else { return };
+        table
+    };
+    let mut cie = Cie::NONE;
+    let rule = rule_at(&table, pc, &mut cie);
+    let Ok(Some(fde)) = table.find(pc, &mut cie) else { return };
+
+    let stack = fake_stack();
+    let base = core::ptr::from_ref(stack).expose_provenance() as u64;
+    let frame = Frame { address: CodeAddress::instruction_pointer(pc), sp: base + 8 * 64, fp: base + 8 * 256 };
+    let general = step_generally(&section, fde.offset, frame);
+    let compact = step_compactly(rule, frame);
+    if let (Some(compact), Some(general)) = (compact, general) {
+        assert_eq!(compact, general, "{rule:?}");
+    }
+}
+
+/// Words that lead back into the stack, so that saved registers are plausible.
+fn fake_stack() -> &'static FakeStack {
+    use std::sync::OnceLock;
+    static STACK: OnceLock<Box<FakeStack>> = OnceLock::new();
+    STACK.get_or_init(|| {
+        // SAFETY: all zero bytes are an array of numbers.
+        let mut stack = unsafe { Box::<FakeStack>::new_zeroed().assume_init() };
+        let base = core::ptr::from_ref(&*stack).expose_provenance() as u64;
+        for (index, word) in stack.0.iter_mut().enumerate() {
+            *word = base + 8 * ((index as u64 * 7 + 300) % 4096);
+        }
+        stack
+    })
+}
+
+/// Where a step leads, as far as both ways can tell: return address, stack pointer, frame pointer.
+type Caller = (u64, u64, u64);
+
+fn step_generally(section: &Section<'_>, entry: usize, frame: Frame) -> Option<Result<Caller, StopReason>> {
+    let mut known = KnownStacks::new();
+    let mut memory = StackMemory::new(&mut known);
+    assert!(memory.enter(frame.sp));
+    let registers = Registers::partial(frame.address.address(), frame.sp, frame.fp);
+    match general::step(section, entry, frame.address.lookup(), &registers, &mut memory) {
+        Ok(stepped) if stepped.is_signal_frame => None,
+        Ok(stepped) => {
+            let fp = stepped.registers.get(dwarf::FRAME_POINTER as usize);
+            // A frame pointer that is not known in the caller: the compact rule keeps the old one.
+            let caller = (stepped.registers.pc(), stepped.registers.sp(), fp.unwrap_or(frame.fp));
+            Some(Ok(caller))
+        }
+        Err(Failure::Stop(StopReason::EndOfStack)) => Some(Err(StopReason::EndOfStack)),
+        Err(_) => None,
+    }
+}
+
+/// The plain step, written out once more.
+fn step_compactly(rule: Rule, frame: Frame) -> Option<Result<Caller, StopReason>> {
+    let mut known = KnownStacks::new();
+    let mut memory = StackMemory::new(&mut known);
+    assert!(memory.enter(frame.sp));
+    let from = |base: u64| base.wrapping_add(rule.cfa_offset());
+    let (cfa, fp) = match rule.kind() {
+        Kind::End => return Some(Err(StopReason::EndOfStack)),
+        Kind::Sp | Kind::Fp => {
+            let cfa = from(if rule.kind() == Kind::Sp { frame.sp } else { frame.fp });
+            let saved = rule.fp_offset();
+            let fp = if saved == 0 { frame.fp } else { memory.read(cfa.wrapping_add(saved))? };
+            (cfa, fp)
+        }
+        Kind::FpDeref => (memory.read(from(frame.fp))?, memory.read(frame.fp.wrapping_add(rule.fp_offset()))?),
+        Kind::General | Kind::NoEntry | Kind::NoModule => return None,
+    };
+    let pc = memory.read(cfa.wrapping_sub(8))?;
+    Some(if pc == 0 { Err(StopReason::EndOfStack) } else { Ok((pc, cfa, fp)) })
+}
