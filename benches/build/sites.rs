@@ -1,0 +1,28 @@
+//! Thousands of small functions that capture once each: return addresses no unwinder has seen.
+
+use std::fmt::Write;
+
+const SITES: usize = 4000;
+
+pub(crate) fn source() -> String {
+    let mut text = String::new();
+    for index in 0..SITES {
+        let size = 8 + (index * 41 % 24) * 8;
+        let registers = match index % 3 {
+            0 => "",
+            1 => "    __asm__ volatile(\"\" ::: \"rbx\", \"r12\");\n",
+            _ => "    __asm__ volatile(\"\" ::: \"rbx\", \"rbp\", \"r12\", \"r13\", \"r14\", \"r15\");\n",
+        };
+        let _ = writeln!(
+            text,
+            "static void site_{index}(capture_fn capture, void **buffer, size_t max)\n{{\n    \
+             volatile char room[{size}];\n    room[0] = 1;\n{registers}    capture(buffer, max);\n    room[1] = 1;\n}}\n"
+        );
+    }
+    text.push_str("const site_fn bench_sites[] = {\n");
+    for index in 0..SITES {
+        let _ = writeln!(text, "    site_{index},");
+    }
+    let _ = writeln!(text, "}};\nconst size_t bench_site_count = {SITES};");
+    text
+}

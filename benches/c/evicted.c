@@ -1,0 +1,64 @@
+/* Single captures after a sweep has pushed everything out of the near caches. */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <x86intrin.h>
+
+enum { LINE = 64 };
+
+static double monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static uint64_t ticks(void)
+{
+    unsigned core;
+    uint64_t now = __rdtscp(&core);
+    _mm_lfence();
+    return now;
+}
+
+static double ns_per_tick(void)
+{
+    double start = monotonic_ns();
+    uint64_t first = ticks();
+    while (monotonic_ns() - start < 2e7)
+        ;
+    uint64_t last = ticks();
+    return (monotonic_ns() - start) / (double)(last - first);
+}
+
+static void sweep(const volatile char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i += LINE)
+        (void)bytes[i];
+}
+
+void bench_drive_evicted(struct job *job)
+{
+    volatile char *bytes = malloc(job->sweep_bytes);
+    if (!bytes)
+        return;
+    for (size_t i = 0; i < job->sweep_bytes; i += LINE)
+        bytes[i] = 1;
+    double scale = ns_per_tick();
+
+    bench_check_all(job);
+    for (size_t round = 0; round < job->rounds; round++) {
+        for (size_t i = 0; i < job->subject_count; i++) {
+            struct subject *subject = &job->subjects[i];
+            if (!bench_is_timed(subject))
+                continue;
+            sweep(bytes, job->sweep_bytes);
+            uint64_t start = ticks();
+            subject->capture(job->buffer, job->max);
+            subject->samples[round] = (double)(ticks() - start) * scale;
+        }
+    }
+    free((void *)bytes);
+}

@@ -1,0 +1,119 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+pub(crate) const USAGE: &str = "\
+usage: stackweave-bench [--area native]... [--quick] [--json PATH]
+
+  --area AREA  measure this area only (default: all; there is: native)
+  --quick      fewer rounds: a look, not a result
+  --json PATH  where the rows go (default: target/bench.json)";
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Help,
+    Bench(Options),
+    /// Hidden: the first capture of a process, made by this process.
+    FirstCapture {
+        peer: String,
+        depth: usize,
+    },
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub(crate) areas: Vec<Area>,
+    pub(crate) effort: Effort,
+    pub(crate) json: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Area {
+    Native,
+}
+
+/// How many rounds to spend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    Quick,
+    Full,
+}
+
+impl Effort {
+    pub(crate) fn pick(self, quick: usize, full: usize) -> usize {
+        match self {
+            Self::Quick => quick,
+            Self::Full => full,
+        }
+    }
+}
+
+/// The first word of the hidden command.
+pub(crate) const FIRST_CAPTURE: &str = "first-capture";
+
+pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
+    let mut arguments = arguments.peekable();
+    if arguments.peek().is_some_and(|first| first == FIRST_CAPTURE) {
+        return first_capture(arguments.skip(1));
+    }
+    let mut options = Options { areas: Vec::new(), effort: Effort::Full, json: PathBuf::from("target/bench.json") };
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--help" | "-h" => return Ok(Command::Help),
+            "--quick" => options.effort = Effort::Quick,
+            "--json" => options.json = arguments.next().ok_or("--json needs a path")?.into(),
+            "--area" => options.areas.push(area(&arguments.next().ok_or("--area needs a name")?)?),
+            other => return Err(format!("unknown argument {other:?}")),
+        }
+    }
+    if options.areas.is_empty() {
+        options.areas.push(Area::Native);
+    }
+    Ok(Command::Bench(options))
+}
+
+fn area(name: &str) -> Result<Area, String> {
+    match name {
+        "native" => Ok(Area::Native),
+        other => Err(format!("unknown area {other:?}")),
+    }
+}
+
+fn first_capture(mut arguments: impl Iterator<Item = String>) -> Result<Command, String> {
+    let peer = arguments.next().ok_or("first-capture needs a peer")?;
+    let depth = arguments.next().and_then(|depth| depth.parse().ok()).ok_or("first-capture needs a depth")?;
+    Ok(Command::FirstCapture { peer, depth })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, String> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn nothing_asked_for_is_everything_at_full_effort() {
+        let options =
+            Options { areas: vec![Area::Native], effort: Effort::Full, json: PathBuf::from("target/bench.json") };
+        assert_eq!(parsed(""), Ok(Command::Bench(options)));
+    }
+
+    #[test]
+    fn every_option_is_heard() {
+        let options = Options { areas: vec![Area::Native], effort: Effort::Quick, json: PathBuf::from("x/rows.json") };
+        assert_eq!(parsed("--quick --area native --json x/rows.json"), Ok(Command::Bench(options)));
+        assert_eq!(
+            parsed("first-capture framehop 30"),
+            Ok(Command::FirstCapture { peer: "framehop".into(), depth: 30 })
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert_eq!(parsed("--area nowhere"), Err("unknown area \"nowhere\"".into()));
+        assert_eq!(parsed("--fast"), Err("unknown argument \"--fast\"".into()));
+        assert_eq!(parsed("--json"), Err("--json needs a path".into()));
+    }
+}

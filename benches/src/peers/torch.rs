@@ -1,0 +1,85 @@
+//! The `torch::unwind::unwind()` of the torch that Python would import.
+
+use std::env;
+use std::ffi::{CString, c_void};
+use std::mem;
+use std::process::Command;
+use std::ptr;
+use std::sync::OnceLock;
+
+use super::{CaptureFn, Unwinder, shared_library};
+
+pub(super) const NAME: &str = "torch";
+
+/// Names the Python whose torch is measured; `python3` unless set.
+const PYTHON: &str = "STACKWEAVE_BENCH_PYTHON";
+
+/// Finds torch without importing it, which takes seconds.
+const FIND: &str = "import importlib.metadata as m, importlib.util as u, os
+print(m.version('torch')); print(os.path.join(os.path.dirname(u.find_spec('torch').origin), 'lib', 'libtorch_cpu.so'))";
+
+/// A `std::vector<void *>` in libstdc++'s layout.
+#[repr(C)]
+struct Frames {
+    begin: *mut *mut c_void,
+    end: *mut *mut c_void,
+    capacity_end: *mut *mut c_void,
+}
+
+/// A vector is returned through a pointer that the caller passes as a hidden first argument.
+type Unwind = unsafe extern "C" fn(*mut Frames) -> *mut Frames;
+type Delete = unsafe extern "C" fn(*mut c_void);
+
+static ENTRY: OnceLock<(Unwind, Delete)> = OnceLock::new();
+static VERSION: OnceLock<String> = OnceLock::new();
+
+pub(super) fn load() -> Unwinder {
+    Unwinder {
+        name: NAME,
+        version: || format!("{}, torch::unwind::unwind()", VERSION.get().map_or("unknown", String::as_str)),
+        capture: find().and_then(|(version, library)| {
+            VERSION.get_or_init(|| version);
+            install(&library)
+        }),
+        needs_frame_pointers: false,
+        remembers_addresses: true,
+    }
+}
+
+fn find() -> Result<(String, String), String> {
+    let python = env::var(PYTHON).unwrap_or_else(|_| "python3".to_owned());
+    let output = Command::new(python).args(["-c", FIND]).output().ok().filter(|output| output.status.success());
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let mut lines = text.lines().map(str::to_owned);
+    lines.next().zip(lines.next()).ok_or_else(|| "not installed".to_owned())
+}
+
+fn install(library: &str) -> Result<CaptureFn, String> {
+    let path = CString::new(library).map_err(|_| "not loadable: its path holds a null byte".to_owned())?;
+    let library = shared_library::open(&path).map_err(|why| format!("not loadable: {why}"))?;
+    let unwind = library.symbol(c"_ZN5torch6unwind6unwindEv").map_err(|why| format!("no such function: {why}"))?;
+    let delete = library.symbol(c"_ZdlPv").map_err(|why| format!("no such function: {why}"))?;
+    // SAFETY: the mangled name fixes the arguments, and `Unwind` says how the vector comes back.
+    let unwind = unsafe { mem::transmute::<*const c_void, Unwind>(unwind) };
+    // SAFETY: `_ZdlPv` is `operator delete(void *)`.
+    let delete = unsafe { mem::transmute::<*const c_void, Delete>(delete) };
+    ENTRY.get_or_init(|| (unwind, delete));
+    Ok(capture)
+}
+
+/// The copy into the caller's buffer costs about 1 % of the capture itself.
+unsafe extern "C" fn capture(buffer: *mut *mut c_void, max: usize) -> usize {
+    let Some((unwind, delete)) = ENTRY.get() else { return 0 };
+    let mut frames = Frames { begin: ptr::null_mut(), end: ptr::null_mut(), capacity_end: ptr::null_mut() };
+    // SAFETY: `frames` has room for the vector that the function constructs there.
+    unsafe { unwind(&raw mut frames) };
+    let length = (frames.end.addr() - frames.begin.addr()) / size_of::<*mut c_void>();
+    let count = length.min(max);
+    if count > 0 {
+        // SAFETY: the vector holds `length` words, the caller's buffer `max`, and they are apart.
+        unsafe { ptr::copy_nonoverlapping(frames.begin, buffer, count) };
+    }
+    // SAFETY: the vector's storage came from the matching `operator new`, and is not used again.
+    unsafe { delete(frames.begin.cast()) };
+    count
+}
