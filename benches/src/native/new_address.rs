@@ -1,6 +1,6 @@
 //! Return addresses never seen before: what it costs to learn the rule of one.
 
-use std::io;
+use std::io::{self, Write};
 
 use super::ffi;
 use super::stage::{self, Code, Scene};
@@ -8,6 +8,10 @@ use crate::options::Effort;
 use crate::peers::Unwinder;
 use crate::report::{Case, Entry, Outcome};
 use crate::statistics::{median, median_excess};
+
+/// Call sites that `build/sites.rs` writes, and how many a round of `c/sites.c` uses up.
+const SITES: usize = 4000;
+const SITES_PER_ROUND: usize = 64;
 
 pub(super) fn measure(
     unwinders: &[Unwinder],
@@ -18,10 +22,12 @@ pub(super) fn measure(
         driver: ffi::bench_drive_sites,
         at_base: true,
         samples_per_round: 2,
-        // Each round uses up 64 of the 4,000 call sites.
-        ..Scene::repeated(Code::WithoutFramePointers, 1, effort.pick(20, 62))
+        ..Scene::repeated(Code::WithoutFramePointers, 1, effort.pick(20, SITES / SITES_PER_ROUND))
     };
+    let before = stackweave_unwind::stats().misses;
     let results = stage::run(&scene, unwinders)?;
+    let misses = stackweave_unwind::stats().misses - before;
+    writeln!(io::stderr(), "native: {} new call sites, {misses} rules read by ours", scene.rounds * SITES_PER_ROUND)?;
     done(Case {
         bench: "native/new-address",
         name: "first visit, whole capture".to_owned(),
