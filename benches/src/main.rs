@@ -42,7 +42,7 @@ fn bench(options: &Options) -> io::Result<()> {
                 let unwinders = peers::all();
                 write!(out, "{}", peers::describe(&unwinders))?;
                 out.flush()?;
-                native::run(&unwinders, options.effort, &mut |case| show(&mut out, &mut cases, case))?;
+                native::run(&unwinders, options, &mut |case| show(&mut out, &mut cases, case))?;
             }
         }
     }

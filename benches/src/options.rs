@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 pub(crate) const USAGE: &str = "\
-usage: stackweave-bench [--area native]... [--quick] [--json PATH]
+usage: stackweave-bench [--area native]... [--only TEXT] [--quick] [--json PATH]
 
   --area AREA  measure this area only (default: all; there is: native)
+  --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
   --quick      fewer rounds: a look, not a result
   --json PATH  where the rows go (default: target/bench.json)";
 
@@ -23,6 +24,8 @@ pub(crate) enum Command {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) areas: Vec<Area>,
+    /// Part of the names of the benches to run; empty: all.
+    pub(crate) only: String,
     pub(crate) effort: Effort,
     pub(crate) json: PathBuf,
 }
@@ -56,11 +59,17 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
     if arguments.peek().is_some_and(|first| first == FIRST_CAPTURE) {
         return first_capture(arguments.skip(1));
     }
-    let mut options = Options { areas: Vec::new(), effort: Effort::Full, json: PathBuf::from("target/bench.json") };
+    let mut options = Options {
+        areas: Vec::new(),
+        only: String::new(),
+        effort: Effort::Full,
+        json: PathBuf::from("target/bench.json"),
+    };
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--help" | "-h" => return Ok(Command::Help),
             "--quick" => options.effort = Effort::Quick,
+            "--only" => options.only = arguments.next().ok_or("--only needs a text")?,
             "--json" => options.json = arguments.next().ok_or("--json needs a path")?.into(),
             "--area" => options.areas.push(area(&arguments.next().ok_or("--area needs a name")?)?),
             other => return Err(format!("unknown argument {other:?}")),
@@ -95,15 +104,24 @@ mod tests {
 
     #[test]
     fn nothing_asked_for_is_everything_at_full_effort() {
-        let options =
-            Options { areas: vec![Area::Native], effort: Effort::Full, json: PathBuf::from("target/bench.json") };
+        let options = Options {
+            areas: vec![Area::Native],
+            only: String::new(),
+            effort: Effort::Full,
+            json: PathBuf::from("target/bench.json"),
+        };
         assert_eq!(parsed(""), Ok(Command::Bench(options)));
     }
 
     #[test]
     fn every_option_is_heard() {
-        let options = Options { areas: vec![Area::Native], effort: Effort::Quick, json: PathBuf::from("x/rows.json") };
-        assert_eq!(parsed("--quick --area native --json x/rows.json"), Ok(Command::Bench(options)));
+        let options = Options {
+            areas: vec![Area::Native],
+            only: "reuse".into(),
+            effort: Effort::Quick,
+            json: PathBuf::from("x/rows.json"),
+        };
+        assert_eq!(parsed("--quick --area native --only reuse --json x/rows.json"), Ok(Command::Bench(options)));
         assert_eq!(
             parsed("first-capture framehop 30"),
             Ok(Command::FirstCapture { peer: "framehop".into(), depth: 30 })

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 
 pub(crate) use first_capture::first_capture_here;
 
-use crate::options::Effort;
+use crate::options::{Effort, Options};
 use crate::peers::Unwinder;
 use crate::report::Case;
 
@@ -27,24 +27,28 @@ const DEPTHS: [usize; 3] = [10, 30, 100];
 
 type Measure = fn(&[Unwinder], Effort, &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()>;
 
-const MEASUREMENTS: [(&str, Measure); 7] = [
-    ("same stack again and again", same_stack::measure),
-    ("changing stack", changing_stack::measure),
-    ("rules known, stack moved", no_reuse::measure),
-    ("caches evicted", evicted::measure),
-    ("one and two threads", two_threads::measure),
-    ("addresses never seen", new_address::measure),
-    ("first capture in a process", first_capture::measure),
+/// Bench, what it is about, and how it is done.
+const MEASUREMENTS: [(&str, &str, Measure); 7] = [
+    ("native/same-stack", "same stack again and again", same_stack::measure),
+    ("native/changing-stack", "changing stack", changing_stack::measure),
+    ("native/no-reuse", "rules known, stack moved", no_reuse::measure),
+    ("native/evicted", "caches evicted", evicted::measure),
+    ("native/threads", "one and two threads", two_threads::measure),
+    ("native/new-address", "addresses never seen", new_address::measure),
+    ("native/first-capture", "first capture in a process", first_capture::measure),
 ];
 
 pub(crate) fn run(
     unwinders: &[Unwinder],
-    effort: Effort,
+    options: &Options,
     done: &mut dyn FnMut(Case) -> io::Result<()>,
 ) -> io::Result<()> {
-    for (index, (what, measure)) in MEASUREMENTS.iter().enumerate() {
+    for (index, (bench, what, measure)) in MEASUREMENTS.iter().enumerate() {
+        if !bench.contains(&options.only) {
+            continue;
+        }
         writeln!(io::stderr(), "[{}/{}] native: {what}", index + 1, MEASUREMENTS.len())?;
-        measure(unwinders, effort, done)?;
+        measure(unwinders, options.effort, done)?;
     }
     Ok(())
 }

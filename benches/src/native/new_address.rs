@@ -63,3 +63,44 @@ fn only_if_remembered((unwinder, entry): (&Unwinder, Entry)) -> Entry {
         Outcome::Absent(_) => entry,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::ffi::c_void;
+    use std::slice;
+    use std::sync::{Mutex, PoisonError};
+
+    use super::*;
+    use crate::peers;
+
+    static CALLERS: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
+
+    /// The reference's frames; notes who called.
+    unsafe extern "C" fn noting(buffer: *mut *mut c_void, max: usize) -> usize {
+        // SAFETY: as for any capture.
+        let count = unsafe { peers::reference(buffer, max) };
+        // SAFETY: the reference wrote the first `count` words.
+        let frames = unsafe { slice::from_raw_parts(buffer, count) };
+        // Its own frame, this one, the caller.
+        if let Some(caller) = frames.get(2) {
+            let mut callers = CALLERS.lock().unwrap_or_else(PoisonError::into_inner);
+            callers.get_or_insert_default().insert(caller.addr());
+        }
+        count
+    }
+
+    #[test]
+    fn every_site_has_an_address_of_its_own() {
+        let unwinder = Unwinder {
+            name: "noting",
+            version: String::new,
+            capture: Ok(noting),
+            needs_frame_pointers: false,
+            remembers_addresses: false,
+        };
+        assert!(measure(&[unwinder], Effort::Full, &mut |_| Ok(())).is_ok());
+        let callers = CALLERS.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(callers.as_ref().is_some_and(|callers| callers.len() >= SITES / SITES_PER_ROUND * SITES_PER_ROUND));
+    }
+}
