@@ -40,15 +40,15 @@ impl Output {
     #[inline(always)]
     unsafe fn write(&self, own: &Own, ended: Ended) -> Captured {
         let len = ended.len.saturating_sub(self.skip);
-        let first = own.last.top() + self.skip.min(ended.len);
-        let addresses = own.last.addresses(first, len);
-        // SAFETY: a walk ends after `skip + limit` frames, so len <= limit.
-        unsafe { ptr::copy_nonoverlapping(addresses.as_ptr(), self.frames, len) };
-        if !self.stack_pointers.is_null() {
-            for (index, slot) in own.last.slots(first, len).iter().enumerate() {
-                // SAFETY: index < len <= limit.
+        // SAFETY: a walk ends after `skip + limit` frames, so len <= limit, which the caller vouches for.
+        let frames = unsafe { core::slice::from_raw_parts_mut(self.frames, len) };
+        if self.stack_pointers.is_null() {
+            own.last.copy(self.skip, ended.len, frames, |_, _| {});
+        } else {
+            own.last.copy(self.skip, ended.len, frames, |index, slot| {
+                // SAFETY: index < len, as above.
                 unsafe { *self.stack_pointers.add(index) = slot.wrapping_add(8) };
-            }
+            });
         }
         Captured { len, stop: ended.stop }
     }
@@ -160,7 +160,6 @@ unsafe fn capture_with(state: &ThreadState, here: u64, start: &Start<'_>, output
         lookup: &mut own.lookup,
         cache: &mut own.cache,
         last: &mut own.last,
-        walked: &mut own.walked,
         counts: Counts::default(),
     };
     let ended = walk.run(start, output.skip.saturating_add(output.limit).min(CAPACITY));

@@ -10,6 +10,9 @@
 //! Frames lie leaf first, the root at the end of the arrays, so that new leaves are put in front and a
 //! result is one copy. The record is only a guess: it may hold frames long gone, as every use checks it.
 //!
+//! Many new frames at once are recorded only when the next capture begins, and less and less often while
+//! recording them has been of no use: a stack that moves with every capture then costs its walk alone.
+//!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
 use crate::platform::rule::{Kind, Rule};
@@ -60,12 +63,27 @@ pub(crate) struct LastStack {
     top: usize,
     /// Saved words are `saved_top..SAVED_CAPACITY`.
     saved_top: usize,
+    /// How many frames of `walked` stand before `top` but have not been recorded.
+    pending: usize,
+    /// Where the frames end that `settle` recorded last; 0: they have been judged.
+    trial: usize,
+    /// How often in a row they were of no use, and how many batches have been left out since.
+    doubt: u32,
+    left_out: u32,
     addresses: [u64; CAPACITY],
     /// Where each frame's return address lies: 8 below its stack pointer. One more ends every search.
     slots: [u64; CAPACITY + 1],
     details: [Detail; CAPACITY],
     saved: [SavedWord; SAVED_CAPACITY],
+    /// The new frames of the current or last walk, leaf first.
+    walked: [Walked; CAPACITY],
 }
+
+/// As many new frames are recorded at once.
+const FEW: usize = 8;
+
+/// In the greatest doubt, one batch in 2 to this power is recorded.
+const MOST_DOUBT: u32 = 3;
 
 /// How far the record was found to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +102,49 @@ impl LastStack {
     pub(crate) fn clear(&mut self) {
         self.top = CAPACITY;
         self.saved_top = SAVED_CAPACITY;
+        (self.pending, self.trial, self.doubt, self.left_out) = (0, 0, 0, 0);
         self.slots[CAPACITY] = u64::MAX;
+    }
+
+    /// Records the frames that wait for it, or leaves them out.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self) {
+        if self.pending != 0 {
+            self.settle_pending();
+        }
+    }
+
+    #[inline(never)]
+    fn settle_pending(&mut self) {
+        let count = core::mem::take(&mut self.pending);
+        if self.left_out < (1 << self.doubt) - 1 {
+            self.left_out += 1;
+        } else {
+            (self.left_out, self.trial) = (0, self.top);
+            self.put_before(self.top, count);
+        }
+    }
+
+    /// Takes note of whether the frames that `settle` recorded were of use: frame `joined` was met again.
+    #[cold]
+    #[inline(never)]
+    fn judge(&mut self, joined: usize) {
+        let was_of_use = joined < core::mem::take(&mut self.trial);
+        self.doubt = if was_of_use { 0 } else { (self.doubt + 1).min(MOST_DOUBT) };
+    }
+
+    /// Ends a walk of `count` new frames before the recorded frame `joined`, or before nothing
+    /// (`joined == CAPACITY`).
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, joined: usize, count: usize) {
+        if self.trial != 0 {
+            self.judge(joined);
+        }
+        if count <= FEW {
+            self.put_before(joined, count);
+        } else {
+            (self.top, self.pending) = (joined, count);
+        }
     }
 
     /// The innermost frame.
@@ -93,33 +153,33 @@ impl LastStack {
         self.top
     }
 
-    /// The addresses of `count` frames from `first` on.
+    /// Room for new frames, and the slots to compare them with (the last of which is `u64::MAX`).
     #[inline(always)]
-    pub(crate) fn addresses(&self, first: usize, count: usize) -> &[u64] {
-        &self.addresses[first..first + count]
+    pub(crate) fn walked_and_slots(&mut self) -> (&mut [Walked; CAPACITY], &[u64]) {
+        (&mut self.walked, &self.slots)
     }
 
-    /// As [`LastStack::addresses`]: where their return addresses lie.
+    /// Calls `each` with the address and the slot of frames `skip..len` of the last walk, in turn.
     #[inline(always)]
-    pub(crate) fn slots(&self, first: usize, count: usize) -> &[u64] {
-        &self.slots[first..first + count]
+    pub(crate) fn copy(&self, skip: usize, len: usize, addresses: &mut [u64], mut each_slot: impl FnMut(usize, u64)) {
+        debug_assert!(addresses.len() == len.saturating_sub(skip));
+        let from_walked = self.pending.min(len).saturating_sub(skip);
+        let (new, recorded) = addresses.split_at_mut(from_walked);
+        for (index, (address, frame)) in new.iter_mut().zip(&self.walked[skip.min(CAPACITY)..]).enumerate() {
+            *address = frame.address;
+            each_slot(index, frame.sp.wrapping_sub(8));
+        }
+        let first = self.top + skip.saturating_sub(self.pending);
+        let range = first..first + recorded.len();
+        for (index, slot) in self.slots[range.clone()].iter().enumerate() {
+            each_slot(from_walked + index, *slot);
+        }
+        recorded.copy_from_slice(&self.addresses[range]);
     }
 
     /// A recorded frame's address, stack pointer and frame pointer.
     pub(crate) fn frame(&self, index: usize) -> (u64, u64, u64) {
         (self.addresses[index], self.slots[index].wrapping_add(8), self.details[index].fp)
-    }
-
-    /// The first frame from `cursor` on whose stack pointer is not below `sp`.
-    #[inline(always)]
-    pub(crate) fn seek(&self, mut cursor: usize, sp: u64) -> usize {
-        let slot = sp.wrapping_sub(8);
-        debug_assert!(cursor <= CAPACITY);
-        // SAFETY: the word at CAPACITY is u64::MAX, so the search ends there at the latest.
-        while unsafe { *self.slots.get_unchecked(cursor) } < slot {
-            cursor += 1;
-        }
-        cursor
     }
 
     /// Whether the recorded frame at `cursor` is this one.
@@ -224,31 +284,35 @@ impl LastStack {
         end
     }
 
-    /// Puts newly walked frames in front of the recorded frame `joined`, or of nothing
-    /// (`joined == CAPACITY`). `walked.len() <= joined`.
+    /// Records the first `count` walked frames in front of the recorded frame `joined`, or of nothing
+    /// (`joined == CAPACITY`). `count <= joined`.
     #[inline(always)]
-    pub(crate) fn put_before(&mut self, joined: usize, walked: &[Walked]) {
+    fn put_before(&mut self, joined: usize, count: usize) {
         let mut index = joined;
         // Of the frame outside the current one: where it is, and whether its frame pointer matters.
         let (mut outer_sp, mut outer_frame_pointer, mut wants_fp, mut barrier);
-        let mut frames = walked.iter().rev();
+        let mut left = count;
         if joined == CAPACITY {
             self.saved_top = SAVED_CAPACITY;
-            let Some(last) = frames.next() else { return self.top = CAPACITY };
-            index -= 1;
+            if count == 0 {
+                return self.top = CAPACITY;
+            }
+            (index, left) = (index - 1, left - 1);
+            let last = self.walked[left];
             // Only an outermost frame ends the stack whatever memory holds.
             let is_whole = last.rule.kind() == Kind::End;
             barrier = if is_whole { NO_BARRIER } else { index as u32 };
             (outer_sp, outer_frame_pointer, wants_fp) = (last.sp, last.fp, !is_whole);
-            self.store(index, last, wants_fp, barrier);
+            self.store(index, &last, wants_fp, barrier);
         } else {
             let detail = self.details[joined];
             self.saved_top = (detail.saved & !NEEDS_FP) as usize;
             (outer_sp, outer_frame_pointer) = (self.slots[joined].wrapping_add(8), detail.fp);
             (wants_fp, barrier) = (detail.saved & NEEDS_FP != 0, detail.barrier);
         }
-        for frame in frames {
-            index -= 1;
+        while left > 0 {
+            (index, left) = (index - 1, left - 1);
+            let frame = self.walked[left];
             let rule = frame.rule;
             let saves_fp = rule.fp_offset() != 0;
             let needs_fp;
@@ -268,7 +332,7 @@ impl LastStack {
                     barrier = index as u32;
                 }
             }
-            self.store(index, frame, needs_fp, barrier);
+            self.store(index, &frame, needs_fp, barrier);
             (outer_sp, outer_frame_pointer, wants_fp) = (frame.sp, frame.fp, needs_fp);
         }
         self.top = index;

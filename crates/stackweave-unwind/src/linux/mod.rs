@@ -11,6 +11,7 @@ mod general;
 mod last_stack;
 mod loader;
 mod lookup;
+mod plain_steps;
 mod registered_code;
 mod rule;
 mod rule_cache;

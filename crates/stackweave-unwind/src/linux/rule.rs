@@ -34,7 +34,7 @@ const KINDS: [Kind; 7] = [Kind::Sp, Kind::Fp, Kind::FpDeref, Kind::End, Kind::Ge
 #[repr(transparent)]
 pub(crate) struct Rule(u64);
 
-/// The width of the field that [`Rule::tag`] holds.
+/// The width of the field for [`Rule::with_tag`].
 pub(crate) const TAG_BITS: u32 = 12;
 const TAG_SHIFT: u32 = 64 - TAG_BITS;
 
@@ -93,11 +93,13 @@ impl Rule {
         i64::from((self.0 >> 32) as u16 as i16).cast_unsigned()
     }
 
+    /// The tag, times 16.
     #[inline(always)]
-    pub(crate) fn tag(self) -> usize {
-        (self.0 >> TAG_SHIFT) as usize
+    pub(crate) fn tag_times_16(self) -> usize {
+        (self.0 >> 48 & 0xfff0) as usize
     }
 
+    /// This rule with `tag`, of which the lowest [`TAG_BITS`] count.
     #[inline(always)]
     pub(crate) fn with_tag(self, tag: usize) -> Self {
         Self(self.0 & !(u64::MAX << TAG_SHIFT) | (tag as u64) << TAG_SHIFT)
@@ -123,7 +125,8 @@ mod tests {
                 assert_eq!(rule.kind(), kind);
                 assert_eq!((rule.cfa_offset().cast_signed(), rule.fp_offset().cast_signed()), (cfa, fp));
                 let tagged = rule.with_tag(4095);
-                assert_eq!((tagged.tag(), tagged.kind(), tagged.cfa_offset()), (4095, kind, cfa.cast_unsigned()));
+                assert_eq!((tagged.tag_times_16(), tagged.kind()), (4095 * 16, kind));
+                assert_eq!(tagged.cfa_offset(), cfa.cast_unsigned());
                 assert_eq!(tagged.with_tag(0), rule);
             }
         }

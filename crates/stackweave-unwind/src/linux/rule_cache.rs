@@ -26,60 +26,71 @@ struct Entry {
 pub(crate) struct RuleCache {
     entries: [Entry; ENTRIES],
     /// The entry of the last walk's first frame.
-    first: u32,
+    first: Guess,
 }
 
-/// Where an entry lies; [`Place::NONE`] for a rule that is not in the cache.
+/// Which entry a frame is likely to have, as an offset into the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(u32);
+pub(crate) struct Guess(usize);
 
-impl Place {
-    pub(crate) const NONE: Self = Self(u32::MAX);
+impl Guess {
+    /// No entry: a rule that is not in the cache.
+    pub(crate) const NONE: Self = Self(usize::MAX);
+}
+
+impl Rule {
+    /// The entry that followed this one last time.
+    #[inline(always)]
+    pub(crate) fn guess(self) -> Guess {
+        Guess(self.tag_times_16())
+    }
 }
 
 impl RuleCache {
     /// The guess for a walk's first frame.
     #[inline(always)]
-    pub(crate) fn first_guess(&self) -> usize {
-        self.first as usize
+    pub(crate) fn first_guess(&self) -> Guess {
+        self.first
     }
 
-    /// The entry at `guess` (a rule's tag), if it is the one for `address`.
+    /// The rule of the guessed entry, if that is the one for `address`.
     #[inline(always)]
-    pub(crate) fn predicted(&self, guess: usize, address: u64) -> Option<(Place, Rule)> {
-        let index = guess % ENTRIES;
-        let entry = &self.entries[index];
-        (entry.address == address).then_some((Place(index as u32), entry.rule))
+    pub(crate) fn guessed(&self, guess: Guess, address: u64) -> Option<Rule> {
+        debug_assert!(guess.0.is_multiple_of(size_of::<Entry>()) && guess.0 < size_of_val(&self.entries));
+        // SAFETY: every guess but `NONE`, which is never asked for, is a multiple of an entry's size and
+        // below 2^16, the size of all entries.
+        let entry = unsafe { &*self.entries.as_ptr().byte_add(guess.0) };
+        (entry.address == address).then_some(entry.rule)
     }
 
     /// The entry for `address`.
     #[inline]
-    pub(crate) fn find(&self, address: u64) -> Option<(Place, Rule)> {
+    pub(crate) fn find(&self, address: u64) -> Option<(Guess, Rule)> {
         let set = Self::set(address);
         (set..set + WAYS)
             .find(|index| self.entries[*index].address == address)
-            .map(|index| (Place(index as u32), self.entries[index].rule))
+            .map(|index| (Guess(index * size_of::<Entry>()), self.entries[index].rule))
     }
 
-    /// Notes that `next` followed `previous`, or was a walk's first.
+    /// Notes that `next` followed `before`, or was a walk's first (`before` is [`Guess::NONE`]).
     #[inline]
-    pub(crate) fn predict(&mut self, previous: Place, next: Place) {
-        if next == Place::NONE {
+    pub(crate) fn predict(&mut self, before: Guess, next: Guess) {
+        if next == Guess::NONE {
             return;
         }
-        match self.entries.get_mut(previous.0 as usize) {
-            Some(entry) => entry.rule = entry.rule.with_tag(next.0 as usize),
-            None => self.first = next.0,
+        match self.entries.get_mut(before.0 / size_of::<Entry>()) {
+            Some(entry) => entry.rule = entry.rule.with_tag(next.0 / size_of::<Entry>()),
+            None => self.first = next,
         }
     }
 
     /// Puts a rule in, in place of the oldest of its set.
-    pub(crate) fn insert(&mut self, address: u64, rule: Rule) -> Place {
+    pub(crate) fn insert(&mut self, address: u64, rule: Rule) -> Guess {
         let set = Self::set(address);
         let ways = &mut self.entries[set..set + WAYS];
         ways.rotate_right(1);
         ways[0] = Entry { address, rule: rule.with_tag(set) };
-        Place(set as u32)
+        Guess(set * size_of::<Entry>())
     }
 
     pub(crate) fn clear(&mut self) {
@@ -109,6 +120,7 @@ mod tests {
     fn entries_share_cache_lines() {
         assert_eq!(size_of::<Entry>() * WAYS, 64);
         assert_eq!(align_of::<RuleCache>(), 64);
+        assert_eq!(size_of::<Entry>(), 16, "a guess is a tag times 16");
     }
 
     #[test]
@@ -132,9 +144,11 @@ mod tests {
         let second = cache.insert(0x2000, Rule::of(Kind::End));
         cache.predict(first, second);
         let (_, rule) = cache.find(0x1000).unwrap();
-        assert_eq!(cache.predicted(rule.tag(), 0x2000).map(|(place, _)| place), Some(second));
-        assert!(cache.predicted(rule.tag(), 0x3000).is_none());
-        cache.predict(Place::NONE, second);
-        cache.predict(second, Place::NONE);
+        assert_eq!(rule.guess(), second);
+        assert!(cache.guessed(rule.guess(), 0x2000).is_some());
+        assert!(cache.guessed(rule.guess(), 0x3000).is_none());
+        cache.predict(Guess::NONE, second);
+        assert_eq!(cache.first_guess(), second);
+        cache.predict(second, Guess::NONE);
     }
 }

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::platform::arch;
 use crate::platform::counters::Counters;
-use crate::platform::last_stack::{CAPACITY, LastStack, Walked};
+use crate::platform::last_stack::LastStack;
 use crate::platform::loader::{self, Unloads};
 use crate::platform::lookup::Lookup;
 use crate::platform::registered_code;
@@ -42,7 +42,6 @@ pub(crate) struct Own {
     pub(crate) cache: RuleCache,
     pub(crate) lookup: Lookup,
     pub(crate) last: LastStack,
-    pub(crate) walked: [Walked; CAPACITY],
 }
 
 impl Own {

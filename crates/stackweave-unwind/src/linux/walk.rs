@@ -10,10 +10,11 @@ use stackweave_core::{CodeAddress, StopReason};
 use crate::platform::arch::{EntryRegisters, Registers};
 use crate::platform::last_stack::{CAPACITY, LastStack, Verified, Walked};
 use crate::platform::lookup::Lookup;
+use crate::platform::plain_steps::{self, Pause, Position, Surroundings};
 use crate::platform::rule::{Kind, Rule};
-use crate::platform::rule_cache::{Place, RuleCache};
+use crate::platform::rule_cache::{Guess, RuleCache};
 use crate::platform::slow_step;
-use crate::platform::stack_memory::{StackMemory, read_word};
+use crate::platform::stack_memory::StackMemory;
 
 /// A frame: where it is, and the registers that compact rules need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,6 @@ pub(crate) struct Walk<'a> {
     pub(crate) lookup: &'a mut Lookup,
     pub(crate) cache: &'a mut RuleCache,
     pub(crate) last: &'a mut LastStack,
-    pub(crate) walked: &'a mut [Walked; CAPACITY],
     pub(crate) counts: Counts,
 }
 
@@ -80,45 +80,102 @@ impl Walk<'_> {
     /// Walks at most `limit` frames (1 to `CAPACITY`).
     #[inline(always)]
     pub(crate) fn run(&mut self, start: &Start<'_>, limit: usize) -> Ended {
-        let mut frame = start.first;
-        if !self.memory.enter(frame.sp) {
-            return self.end(&[Walked::unstepped(frame)], StopReason::BadMemory);
+        let Frame { address, sp, fp } = start.first;
+        if !self.memory.enter(sp) {
+            return self.end_at_first(start.first);
         }
-        let mut cursor = self.last.top();
-        let mut count = 0;
-        let mut place = Place::NONE;
-        let mut guess = self.cache.first_guess();
+        self.last.settle();
+        // What is called again and again meets its last stack with its first frame.
+        let top = self.last.top();
+        if !self.last.is_at(top, address.to_bits(), sp, fp) {
+            return self.walk(start, limit, top);
+        }
+        match self.follow(start, top, limit) {
+            Ok((len, stop)) => Ended { len, stop },
+            Err(changed) => self.walk(start, limit, changed + 1),
+        }
+    }
+
+    /// The walk of a stack whose first frames are new. Frames of the last stack before `cursor` are gone.
+    #[inline(never)]
+    fn walk(&mut self, start: &Start<'_>, limit: usize, cursor: usize) -> Ended {
+        let Frame { address, sp, fp } = start.first;
+        let guess = self.cache.first_guess();
+        let mut position =
+            Position { address: address.to_bits(), sp, fp, guess, before: Guess::NONE, cursor, count: 0 };
+        // Following the last stack in vain may have left this stack for another one.
+        if !self.memory.enter(sp) {
+            return self.end_at_first(start.first);
+        }
         loop {
-            cursor = self.last.seek(cursor, frame.sp);
-            if self.last.is_at(cursor, frame.address.to_bits(), frame.sp, frame.fp) && cursor > count {
-                match self.follow(start, cursor, limit - count) {
-                    Ok((frames, stop)) => {
-                        self.last.put_before(cursor, &self.walked[..count]);
-                        return Ended { len: count + frames, stop };
-                    }
-                    Err(changed) => cursor = changed + 1,
+            let (walked, slots) = self.last.walked_and_slots();
+            let walked = &mut walked[..limit];
+            let mut surroundings = Surroundings { cache: self.cache, slots, walked, high: self.memory.high() };
+            // SAFETY: `memory` vouches for the stack up to `high`; cursor and count only move forward
+            // inside their slices, and count == limit ends this loop below.
+            let pause = unsafe { plain_steps::walk(&mut position, &mut surroundings) };
+            let ended = match pause {
+                Pause::Met => self.meet(start, &mut position, limit),
+                Pause::WrongGuess => {
+                    let address = CodeAddress::from_bits(position.address);
+                    position.guess = self.find(position.before, address).0;
+                    if position.guess == Guess::NONE { self.step_uncached(start, &mut position, limit) } else { None }
                 }
-                // Following may have left this stack for another one.
-                if !self.memory.enter(frame.sp) {
-                    return self.end_walked(count, StopReason::BadMemory);
-                }
-            }
-            let (found, rule) = match self.cache.predicted(guess, frame.address.to_bits()) {
-                Some(hit) => hit,
-                None => self.find(place, frame.address),
+                Pause::NotPlain => self.step_on(start, &mut position, limit),
             };
-            (place, guess) = (found, rule.tag());
-            self.walked[count] = Walked { address: frame.address.to_bits(), sp: frame.sp, fp: frame.fp, rule };
-            count += 1;
-            if count == limit && rule.kind() != Kind::End {
-                return self.end_walked(count, StopReason::DepthLimit);
-            }
-            let stepped = if rule.is_plain() { self.step(frame, rule) } else { self.step_slowly(start, frame, rule) };
-            match stepped {
-                Ok(caller) => frame = caller,
-                Err(stop) => return self.end_walked(count, stop),
+            if let Some(ended) = ended {
+                return ended;
             }
         }
+    }
+
+    /// The last stack has a frame where the current one is: follows it if it is the same.
+    #[inline(always)]
+    fn meet(&mut self, start: &Start<'_>, position: &mut Position, limit: usize) -> Option<Ended> {
+        let Position { address, sp, fp, cursor, count, .. } = *position;
+        position.cursor += 1;
+        if !self.last.is_at(cursor, address, sp, fp) || cursor <= count {
+            return None;
+        }
+        match self.follow(start, cursor, limit - count) {
+            Ok((frames, stop)) => {
+                self.last.keep(cursor, count);
+                return Some(Ended { len: count + frames, stop });
+            }
+            Err(changed) => position.cursor = changed + 1,
+        }
+        // Following may have left this stack for another one.
+        if self.memory.enter(sp) { None } else { Some(self.end_walked(count, StopReason::BadMemory)) }
+    }
+
+    /// Steps from the frame written last, whose rule is not for the hot loop.
+    #[cold]
+    #[inline(never)]
+    fn step_on(&mut self, start: &Start<'_>, position: &mut Position, limit: usize) -> Option<Ended> {
+        let count = position.count;
+        let Walked { address, sp, fp, rule } = self.last.walked_and_slots().0[count - 1];
+        if count == limit && rule.kind() != Kind::End {
+            return Some(self.end_walked(count, StopReason::DepthLimit));
+        }
+        let frame = Frame { address: CodeAddress::from_bits(address), sp, fp };
+        match self.step_slowly(start, frame, rule) {
+            Ok(caller) => {
+                (position.address, position.sp, position.fp) = (caller.address.to_bits(), caller.sp, caller.fp);
+                None
+            }
+            Err(stop) => Some(self.end_walked(count, stop)),
+        }
+    }
+
+    /// Steps from the current frame, whose rule is not kept in the cache.
+    #[cold]
+    #[inline(never)]
+    fn step_uncached(&mut self, start: &Start<'_>, position: &mut Position, limit: usize) -> Option<Ended> {
+        let Position { address, sp, fp, .. } = *position;
+        self.last.walked_and_slots().0[position.count] = Walked { address, sp, fp, rule: Rule::of(Kind::NoModule) };
+        position.count += 1;
+        (position.guess, position.before) = (self.cache.first_guess(), Guess::NONE);
+        self.step_on(start, position, limit)
     }
 
     /// Follows the last stack from `cursor`, a frame of it that is on this stack too: how many frames
@@ -146,12 +203,11 @@ impl Walk<'_> {
         loop {
             let (address, sp, fp) = self.last.frame(barrier);
             let frame = Frame { address: CodeAddress::from_bits(address), sp, fp };
-            let rule = self.find(Place::NONE, frame.address).1;
+            let rule = self.find(Guess::NONE, frame.address).1;
             if barrier + 1 - cursor == limit && rule.kind() != Kind::End {
                 return Ok((limit, StopReason::DepthLimit));
             }
-            let stepped = if rule.is_plain() { self.step(frame, rule) } else { self.step_slowly(start, frame, rule) };
-            let caller = match stepped {
+            let caller = match self.step_slowly(start, frame, rule) {
                 Ok(caller) => caller,
                 Err(stop) => return Ok((barrier + 1 - cursor, stop)),
             };
@@ -170,65 +226,55 @@ impl Walk<'_> {
 
     /// The rule for `address`, from the cache or from unwind tables.
     #[inline(never)]
-    pub(crate) fn find(&mut self, previous: Place, address: CodeAddress) -> (Place, Rule) {
+    pub(crate) fn find(&mut self, before: Guess, address: CodeAddress) -> (Guess, Rule) {
         let found = self.cache.find(address.to_bits());
         let (place, rule) = found.unwrap_or_else(|| self.look_up(address));
-        self.cache.predict(previous, place);
+        self.cache.predict(before, place);
         (place, rule)
     }
 
     #[cold]
-    fn look_up(&mut self, address: CodeAddress) -> (Place, Rule) {
+    fn look_up(&mut self, address: CodeAddress) -> (Guess, Rule) {
         self.counts.misses += 1;
         let rule = self.lookup.rule(address);
         if rule.kind() == Kind::NoModule {
-            return (Place::NONE, rule);
+            return (Guess::NONE, rule);
         }
         (self.cache.insert(address.to_bits(), rule), rule)
     }
 
-    /// One compact step: a [`Kind::Sp`] or [`Kind::Fp`] rule.
-    #[inline(always)]
-    fn step(&mut self, frame: Frame, rule: Rule) -> Result<Frame, StopReason> {
-        let from_fp = rule.counts_from_fp();
-        let cfa = if from_fp { frame.fp } else { frame.sp }.wrapping_add(rule.cfa_offset());
-        if cfa < frame.sp + 8 || cfa > self.memory.high() {
-            self.check(frame, cfa)?;
-        }
-        let mut fp = frame.fp;
-        let fp_offset = rule.fp_offset();
-        if fp_offset != 0 {
-            let slot = cfa.wrapping_add(fp_offset);
-            if from_fp && slot < frame.sp {
-                return Err(StopReason::BadMemory);
-            }
-            // SAFETY: sp <= slot (by the rule's making, or checked above) and slot + 8 < cfa <= high.
-            fp = unsafe { read_word(slot) };
-        }
-        // SAFETY: sp + 8 <= cfa <= high.
-        let return_address = unsafe { read_word(cfa - 8) };
-        if return_address == 0 {
-            return Err(StopReason::EndOfStack);
-        }
-        Ok(Frame { address: CodeAddress::return_address(return_address), sp: cfa, fp })
-    }
-
-    /// The long form of the check in [`Walk::step`], for stacks that are probed as they are walked.
+    /// The long form of the check of a plain step, for stacks that are probed as they are walked.
     #[cold]
     #[inline(never)]
-    fn check(&mut self, frame: Frame, cfa: u64) -> Result<(), StopReason> {
-        let is_above = cfa >= frame.sp.saturating_add(8);
-        if is_above && self.memory.reaches(cfa) { Ok(()) } else { Err(StopReason::BadMemory) }
+    fn admits(&mut self, sp: u64, cfa: u64) -> bool {
+        cfa >= sp.saturating_add(8) && self.memory.reaches(cfa)
     }
 
-    /// A step that a plain rule can't say.
+    /// A plain step, away from the hot loop.
+    fn step_plainly(&mut self, frame: Frame, rule: Rule) -> Result<Frame, StopReason> {
+        let cfa = if rule.counts_from_fp() { frame.fp } else { frame.sp }.wrapping_add(rule.cfa_offset());
+        if !self.admits(frame.sp, cfa) {
+            return Err(StopReason::BadMemory);
+        }
+        let slot = cfa.wrapping_add(rule.fp_offset());
+        let fp = if rule.fp_offset() == 0 { Some(frame.fp) } else { self.memory.read(slot) };
+        match (fp, self.memory.read(cfa - 8)) {
+            (Some(_), Some(0)) => Err(StopReason::EndOfStack),
+            (Some(fp), Some(address)) if slot >= frame.sp => {
+                Ok(Frame { address: CodeAddress::return_address(address), sp: cfa, fp })
+            }
+            _ => Err(StopReason::BadMemory),
+        }
+    }
+
+    /// A step of any kind, away from the hot loop.
     #[cold]
     #[inline(never)]
     fn step_slowly(&mut self, start: &Start<'_>, frame: Frame, rule: Rule) -> Result<Frame, StopReason> {
-        if rule.kind() == Kind::FpDeref {
-            self.step_realigned(frame, rule)
-        } else {
-            slow_step::step(self, start, frame, rule)
+        match rule.kind() {
+            Kind::Sp | Kind::Fp => self.step_plainly(frame, rule),
+            Kind::FpDeref => self.step_realigned(frame, rule),
+            _ => slow_step::step(self, start, frame, rule),
         }
     }
 
@@ -250,21 +296,18 @@ impl Walk<'_> {
         Ok(Frame { address: CodeAddress::return_address(return_address), sp: cfa, fp })
     }
 
-    #[cold]
+    #[inline(always)]
     fn end_walked(&mut self, count: usize, stop: StopReason) -> Ended {
-        self.last.put_before(CAPACITY, &self.walked[..count]);
+        self.last.keep(CAPACITY, count);
         Ended { len: count, stop }
     }
 
+    /// A walk that could not even begin: its stack can't be read.
     #[cold]
-    fn end(&mut self, walked: &[Walked], stop: StopReason) -> Ended {
-        self.last.put_before(CAPACITY, walked);
-        Ended { len: walked.len(), stop }
-    }
-}
-
-impl Walked {
-    fn unstepped(frame: Frame) -> Self {
-        Self { address: frame.address.to_bits(), sp: frame.sp, fp: frame.fp, rule: Rule::of(Kind::General) }
+    fn end_at_first(&mut self, first: Frame) -> Ended {
+        let unstepped = Rule::of(Kind::General);
+        let Frame { address, sp, fp } = first;
+        self.last.walked_and_slots().0[0] = Walked { address: address.to_bits(), sp, fp, rule: unstepped };
+        self.end_walked(1, StopReason::BadMemory)
     }
 }

@@ -1,0 +1,108 @@
+//! The hot loop: plain steps by predicted rules, one after the other.
+//!
+//! A loop of its own, with everything in registers: the guess for the next entry must not wait for
+//! memory. It knows nothing but the common case and returns at the first frame that is anything else.
+//!
+//! Hot file: no allocation, no lock, async-signal-safe.
+
+use crate::platform::last_stack::Walked;
+use crate::platform::rule_cache::{Guess, RuleCache};
+use crate::platform::stack_memory::read_word;
+
+/// Where the loop is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    /// The current frame: `CodeAddress` bits, stack pointer, frame pointer.
+    pub(crate) address: u64,
+    pub(crate) sp: u64,
+    pub(crate) fp: u64,
+    /// The cache entry that the current frame is likely to have, and that of the frame before.
+    pub(crate) guess: Guess,
+    pub(crate) before: Guess,
+    /// The first frame of the last stack that is not inside the current one.
+    pub(crate) cursor: usize,
+    /// How many frames have been written.
+    pub(crate) count: usize,
+}
+
+/// Why the loop returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// The last stack has a frame at the current stack pointer: it may be the same one.
+    Met,
+    /// The guess for the current frame was wrong.
+    WrongGuess,
+    /// The last frame written needs another kind of step, or ends the stack, or filled the buffer.
+    NotPlain,
+}
+
+/// Where the loop reads and writes.
+#[derive(Debug)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) cache: &'a RuleCache,
+    /// The slots of the last stack; the last word is `u64::MAX`.
+    pub(crate) slots: &'a [u64],
+    /// Room for the frames that are walked: the loop stops when it is full.
+    pub(crate) walked: &'a mut [Walked],
+    /// The end of the stack that is being read.
+    pub(crate) high: u64,
+}
+
+/// Steps from `position` on while the steps are plain and the guesses right.
+///
+/// # Safety
+/// The stack is readable from `position.sp` to `high`; `position.cursor` is an index into `slots`, and
+/// `position.count` one into `walked`.
+#[inline(never)]
+pub(crate) unsafe fn walk(position: &mut Position, surroundings: &mut Surroundings<'_>) -> Pause {
+    let Position { mut address, mut sp, mut fp, mut guess, mut before, .. } = *position;
+    let (cache, high) = (surroundings.cache, surroundings.high);
+    let slots = surroundings.slots.as_ptr();
+    let first = surroundings.walked.as_mut_ptr();
+    // SAFETY: both are indices into their slices, by the caller's word.
+    let (mut slot, mut next) = unsafe { (slots.add(position.cursor), first.add(position.count)) };
+    // SAFETY: one past the end of the slice.
+    let full = unsafe { first.add(surroundings.walked.len()) };
+    let pause = loop {
+        let own_slot = sp.wrapping_sub(8);
+        // SAFETY: the last slot is u64::MAX, so this ends inside the slice.
+        while unsafe { *slot } < own_slot {
+            // SAFETY: as above.
+            slot = unsafe { slot.add(1) };
+        }
+        // SAFETY: as above.
+        if unsafe { *slot } == own_slot {
+            break Pause::Met;
+        }
+        let Some(rule) = cache.guessed(guess, address) else { break Pause::WrongGuess };
+        before = guess;
+        guess = rule.guess();
+        // SAFETY: next < full.
+        unsafe { next.write(Walked { address, sp, fp, rule }) };
+        // SAFETY: at most one past the end.
+        next = unsafe { next.add(1) };
+        let cfa = if rule.counts_from_fp() { fp } else { sp }.wrapping_add(rule.cfa_offset());
+        if !rule.is_plain() || cfa < sp + 8 || cfa > high || next == full {
+            break Pause::NotPlain;
+        }
+        let mut callers_fp = fp;
+        if rule.fp_offset() != 0 {
+            let saved = cfa.wrapping_add(rule.fp_offset());
+            if saved < sp {
+                break Pause::NotPlain;
+            }
+            // SAFETY: sp <= saved, and saved + 8 < cfa <= high, by the rule's making.
+            callers_fp = unsafe { read_word(saved) };
+        }
+        // SAFETY: sp + 8 <= cfa <= high.
+        let return_address = unsafe { read_word(cfa - 8) };
+        if return_address.cast_signed() <= 0 {
+            break Pause::NotPlain;
+        }
+        (address, sp, fp) = (return_address, cfa, callers_fp);
+    };
+    // SAFETY: both pointers were advanced within their slices.
+    let (cursor, count) = unsafe { (slot.offset_from_unsigned(slots), next.offset_from_unsigned(first)) };
+    *position = Position { address, sp, fp, guess, before, cursor, count };
+    pause
+}
