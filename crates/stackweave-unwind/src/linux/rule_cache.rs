@@ -4,6 +4,9 @@
 //! A guess at the next entry, checked against the address once that has arrived, lets the processor
 //! run ahead: 2 ns a frame in place of 5.
 //!
+//! A page of memory is dear when a thread touches it first, so the cache begins with one and grows as it
+//! fills.
+//!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
 use crate::platform::rule::{Rule, TAG_BITS};
@@ -27,7 +30,16 @@ pub(crate) struct RuleCache {
     entries: [Entry; ENTRIES],
     /// The entry of the last walk's first frame.
     first: Guess,
+    /// How many sets are in use, less one: a power of two, less one. 0 until the first insertion.
+    mask: usize,
+    /// How many rules were put in since the cache last grew.
+    inserted: usize,
 }
+
+/// One page.
+const FIRST_SETS: usize = 4096 / size_of::<Entry>() / WAYS;
+const MOST_SETS: usize = ENTRIES / WAYS;
+const GROWTH: usize = 4;
 
 /// Which entry a frame is likely to have, as an offset into the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +78,7 @@ impl RuleCache {
     /// The entry for `address`.
     #[inline]
     pub(crate) fn find(&self, address: u64) -> Option<(Guess, Rule)> {
-        let set = Self::set(address);
+        let set = self.set(address);
         (set..set + WAYS)
             .find(|index| self.entries[*index].address == address)
             .map(|index| (Guess(index * size_of::<Entry>()), self.entries[index].rule))
@@ -86,7 +98,12 @@ impl RuleCache {
 
     /// Puts a rule in, in place of the oldest of its set.
     pub(crate) fn insert(&mut self, address: u64, rule: Rule) -> Guess {
-        let set = Self::set(address);
+        let is_half_full = self.inserted > self.mask / 2 * WAYS;
+        if self.mask == 0 || (is_half_full && self.mask + 1 < MOST_SETS) {
+            self.grow();
+        }
+        self.inserted += 1;
+        let set = self.set(address);
         let ways = &mut self.entries[set..set + WAYS];
         ways.rotate_right(1);
         ways[0] = Entry { address, rule: rule.with_tag(set) };
@@ -94,15 +111,30 @@ impl RuleCache {
     }
 
     pub(crate) fn clear(&mut self) {
-        for entry in &mut self.entries {
+        for entry in &mut self.entries[..(self.mask + 1) * WAYS] {
             entry.address = 0;
         }
     }
 
+    /// Takes more sets into use, and puts the rules that are there where they now belong.
+    fn grow(&mut self) {
+        let old = if self.mask == 0 { 0 } else { (self.mask + 1) * WAYS };
+        self.mask = if self.mask == 0 { FIRST_SETS } else { (self.mask + 1) * GROWTH }.min(MOST_SETS) - 1;
+        for index in 0..old {
+            let Entry { address, rule } = self.entries[index];
+            let set = self.set(address);
+            if address != 0 && set / WAYS != index / WAYS {
+                self.entries[index].address = 0;
+                self.entries[set..set + WAYS].rotate_right(1);
+                self.entries[set] = Entry { address, rule };
+            }
+        }
+        self.inserted = 0;
+    }
+
     #[inline(always)]
-    fn set(address: u64) -> usize {
-        const SETS_LOG2: u32 = TAG_BITS - 2;
-        (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SETS_LOG2)) as usize * WAYS
+    fn set(&self, address: u64) -> usize {
+        ((address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & self.mask) * WAYS
     }
 }
 
@@ -135,6 +167,21 @@ mod tests {
         assert!(cache.find(0x999).is_none());
         cache.clear();
         assert!((0x1000..0x1100).all(|address| cache.find(address).is_none()));
+    }
+
+    #[test]
+    fn rules_survive_growth() {
+        let mut cache = empty();
+        let addresses = || (1..2000u64).map(|index| index * 0x1235);
+        for address in addresses() {
+            cache.insert(address, Rule::with_offsets(Kind::Sp, address.cast_signed() & !7 | 8, 0));
+        }
+        assert_eq!(cache.mask + 1, MOST_SETS);
+        let found = addresses()
+            .filter(|address| cache.find(*address).is_some_and(|(_, rule)| rule.cfa_offset() == *address & !7 | 8));
+        assert!(found.count() > 1900);
+        cache.clear();
+        assert!(addresses().all(|address| cache.find(address).is_none()));
     }
 
     #[test]

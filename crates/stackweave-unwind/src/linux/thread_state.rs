@@ -39,9 +39,9 @@ pub(crate) struct Own {
     /// The unloads and removals seen when the rules were last dropped.
     pub(crate) seen: u64,
     pub(crate) stacks: KnownStacks,
-    pub(crate) cache: RuleCache,
     pub(crate) lookup: Lookup,
     pub(crate) last: LastStack,
+    pub(crate) cache: RuleCache,
 }
 
 impl Own {
