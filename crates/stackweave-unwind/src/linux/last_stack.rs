@@ -231,23 +231,11 @@ impl LastStack {
         let (slots, addresses) =
             unsafe { (self.slots.get_unchecked(from..from + count), self.addresses.get_unchecked(from..from + count)) };
         // SAFETY: the caller vouches for the slots.
-        let differs = |slot: &u64, address: &u64| unsafe { read_word(*slot) } ^ *address;
+        let holds = |(slot, address): (&u64, &u64)| unsafe { read_word(*slot) } == *address;
         let (slot_groups, slot_rest) = slots.as_chunks::<8>();
         let (address_groups, address_rest) = addresses.as_chunks::<8>();
-        for (slots, addresses) in slot_groups.iter().zip(address_groups) {
-            let mut difference = 0;
-            for lane in 0..8 {
-                difference |= differs(&slots[lane], &addresses[lane]);
-            }
-            if difference != 0 {
-                return false;
-            }
-        }
-        let mut difference = 0;
-        for (slot, address) in slot_rest.iter().zip(address_rest) {
-            difference |= differs(slot, address);
-        }
-        difference == 0
+        slot_groups.iter().zip(address_groups).all(|(slots, addresses)| slots.iter().zip(addresses).all(holds))
+            && slot_rest.iter().zip(address_rest).all(holds)
     }
 
     /// Whether the saved words of the steps of frames `at..end` are as recorded.
@@ -256,13 +244,10 @@ impl LastStack {
     /// `at <= end < CAPACITY`, and those words are readable.
     #[inline(always)]
     unsafe fn saved_hold(&self, at: usize, end: usize) -> bool {
-        let words = self.saved_words(at, end);
-        let mut difference = 0;
-        for word in words {
-            // SAFETY: the caller vouches for the words.
-            difference |= unsafe { read_word(word.address) } ^ word.value;
-        }
-        difference == 0
+        let (groups, rest) = self.saved_words(at, end).as_chunks::<8>();
+        // SAFETY: the caller vouches for the words.
+        let holds = |word: &SavedWord| unsafe { read_word(word.address) } == word.value;
+        groups.iter().all(|group| group.iter().all(holds)) && rest.iter().all(holds)
     }
 
     #[inline(always)]
