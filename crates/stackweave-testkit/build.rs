@@ -1,0 +1,83 @@
+//! Compiles the fixtures: static libraries for in-process cases, shared ones for the loader's.
+#![expect(clippy::expect_used, reason = "a fixture that does not compile must fail the build, with its reason")]
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// No PLT in the test programs: a linker may leave it without unwind tables, and no oracle gets through then.
+const COMMON: &[&str] = &["-O2", "-fPIC", "-fno-plt", "-Wall", "-Wextra", "-Werror"];
+const TABLES: &str = "-fasynchronous-unwind-tables";
+const NO_FRAME_POINTER: &str = "-fomit-frame-pointer";
+
+fn main() {
+    let fixtures = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../../fixtures");
+    println!("cargo::rerun-if-changed={}", fixtures.display());
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
+
+    static_library(
+        &fixtures,
+        "chains",
+        &["chains.c", "coroutine.c", "tabled.c", "stepped.c"],
+        &[TABLES, NO_FRAME_POINTER, "-falign-functions=1", "-fno-toplevel-reorder"],
+    );
+    let tree = ["call_tree.c"];
+    static_library(&fixtures, "tree_omit", &tree, &[TABLES, NO_FRAME_POINTER, "-DSW_TREE=sw_tree_omit"]);
+    static_library(&fixtures, "tree_keep", &tree, &[TABLES, "-fno-omit-frame-pointer", "-DSW_TREE=sw_tree_keep"]);
+    let bare = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-exceptions", NO_FRAME_POINTER];
+    static_library(&fixtures, "bare", &["bare.c", "assembly.S"], &bare);
+    cpp_library(&fixtures);
+
+    let plugin = |name: &str, sizes: [&str; 2]| {
+        shared_library(&fixtures, &out, name, "plugin.S", &sizes);
+    };
+    plugin("plugin_inner", ["-DSW_OUTER=0x148", "-DSW_INNER=0x210"]);
+    plugin("plugin_outer", ["-DSW_OUTER=0x210", "-DSW_INNER=0x148"]);
+    shared_library(&fixtures, &out, "lazy", "lazy.c", &[TABLES, NO_FRAME_POINTER, "-fplt", "-Wl,-z,lazy"]);
+}
+
+fn base() -> cc::Build {
+    let mut build = cc::Build::new();
+    build.no_default_flags(true).warnings(false);
+    for flag in COMMON {
+        build.flag(flag);
+    }
+    build
+}
+
+fn static_library(fixtures: &Path, name: &str, sources: &[&str], flags: &[&str]) {
+    let mut build = base();
+    for flag in flags {
+        build.flag(flag);
+    }
+    for source in sources {
+        build.file(fixtures.join(source));
+    }
+    build.compile(&format!("stackweave_fixture_{name}"));
+}
+
+fn cpp_library(fixtures: &Path) {
+    let mut build = base();
+    build.cpp(true).flag("-std=c++17").flag(TABLES).flag(NO_FRAME_POINTER);
+    for source in ["exceptions.cpp", "library_callbacks.cpp"] {
+        build.file(fixtures.join(source));
+    }
+    build.compile("stackweave_fixture_cpp");
+}
+
+/// Builds `lib{name}.so` and tells the crate where it is, as the environment variable `SW_{NAME}`.
+fn shared_library(fixtures: &Path, out: &Path, name: &str, source: &str, flags: &[&str]) {
+    let library = out.join(format!("lib{name}.so"));
+    let compiler = base().get_compiler();
+    let status = Command::new(compiler.path())
+        .args(COMMON)
+        .args(["-shared", "-Wl,--build-id=none"])
+        .args(flags)
+        .arg(fixtures.join(source))
+        .arg("-o")
+        .arg(&library)
+        .status()
+        .expect("the C compiler runs");
+    assert!(status.success(), "the C compiler failed on {source}");
+    println!("cargo::rustc-env=SW_{}={}", name.to_uppercase(), library.display());
+}

@@ -1,0 +1,68 @@
+//! Tests that need a process of their own: the test binary runs itself again, in a role.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const ROLE: &str = "STACKWEAVE_TEST_ROLE";
+/// A child that runs longer is ended by the system.
+const LIMIT_SECONDS: u32 = 60;
+
+/// The role this process was started in; none when it is the test runner.
+pub fn role() -> Option<String> {
+    std::env::var(ROLE).ok()
+}
+
+/// A command that runs the test `name` of `executable` again, alone and in the main thread, in `role`.
+pub fn command(executable: &Path, name: &str, role: &str) -> Command {
+    let mut command = Command::new(executable);
+    command.args(arguments(name)).env(ROLE, role);
+    command
+}
+
+/// What makes a test binary run the test `name` alone, in the main thread, with its output shown.
+pub fn arguments(name: &str) -> [&str; 4] {
+    ["--exact", name, "--nocapture", "--test-threads=1"]
+}
+
+/// The environment variable that sets the role, and its value, as a debugger wants them.
+pub fn environment(role: &str) -> String {
+    format!("{ROLE}={role}")
+}
+
+/// Runs the command to its end, at most for a minute.
+///
+/// # Panics
+/// When it cannot be started.
+pub fn run(command: &mut Command) -> Output {
+    run_for(command, LIMIT_SECONDS)
+}
+
+/// Runs the command to its end, at most for that many seconds.
+///
+/// # Panics
+/// When it cannot be started.
+pub fn run_for(command: &mut Command, seconds: u32) -> Output {
+    // SAFETY: `alarm` is async-signal-safe; the timer outlives the exec and ends the child by SIGALRM.
+    unsafe {
+        command.pre_exec(move || {
+            libc::alarm(seconds);
+            Ok(())
+        });
+    }
+    command.output().expect("the child starts")
+}
+
+/// Both outputs of a child as text, for a message.
+pub fn text(output: &Output) -> String {
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    format!("{}\n{out}{error}", output.status)
+}
+
+/// This test binary.
+///
+/// # Panics
+/// When the system does not say.
+pub fn own_executable() -> std::path::PathBuf {
+    std::env::current_exe().expect("a process knows its executable")
+}

@@ -1,0 +1,94 @@
+//! The fixtures, as Rust sees them. What each builds is said in `fixtures/`, beside its code.
+#![expect(missing_docs, reason = "the fixtures' own comments say what they do")]
+
+use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
+
+/// What a fixture calls when its stack is built.
+pub type Callback = extern "C" fn(*mut c_void);
+/// A fixture that does nothing but call back.
+pub type Caller = unsafe extern "C" fn(Callback, *mut c_void);
+/// A fixture that calls nothing.
+pub type Leaf = unsafe extern "C" fn(c_long, c_long) -> c_long;
+
+/// The twin of `struct sw_tree` in `call_tree.c`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawTree {
+    pub path: *const u8,
+    pub length: c_ulong,
+    pub depth: c_ulong,
+    pub return_addresses: *mut u64,
+    pub callback: Callback,
+    pub data: *mut c_void,
+}
+
+unsafe extern "C" {
+    pub fn sw_recurse(depth: c_uint, callback: Callback, data: *mut c_void);
+    pub fn sw_recurse_wide(depth: c_uint, callback: Callback, data: *mut c_void);
+    pub fn sw_noreturn(callback: Callback, data: *mut c_void);
+    pub fn sw_behind_noreturn(callback: Callback, data: *mut c_void);
+    pub fn sw_aba_root(through_q: c_int, callback: Callback, data: *mut c_void);
+    pub fn sw_aba_p(callback: Callback, data: *mut c_void);
+    pub fn sw_aba_q(callback: Callback, data: *mut c_void);
+    pub fn sw_swapped_rooms(rounds: c_uint, callback: Callback, data: *mut c_void);
+    pub fn sw_sort(callback: Callback, data: *mut c_void) -> c_int;
+
+    pub fn sw_tree_omit(tree: *mut RawTree);
+    pub fn sw_tree_keep(tree: *mut RawTree);
+
+    pub fn sw_throw_through(callback: Callback, data: *mut c_void);
+    pub fn sw_catch(callback: Callback, data: *mut c_void);
+    pub fn sw_terminate(callback: Callback, data: *mut c_void);
+
+    pub fn sw_std_sort(callback: Callback, data: *mut c_void);
+    pub fn sw_std_call_once(callback: Callback, data: *mut c_void);
+    pub fn sw_std_ostream(callback: Callback, data: *mut c_void);
+    pub fn sw_std_thread(callback: Callback, data: *mut c_void);
+
+    pub fn sw_coroutine(
+        stack: *mut c_void,
+        size: c_ulong,
+        depth: c_uint,
+        callback: Callback,
+        data: *mut c_void,
+    ) -> c_int;
+
+    pub fn sw_bare_leaf(a: c_long, b: c_long) -> c_long;
+    pub fn sw_bare_busy_leaf(a: c_long, b: c_long) -> c_long;
+    pub fn sw_bare_call(callback: Callback, data: *mut c_void);
+    pub fn sw_asm_bare(callback: Callback, data: *mut c_void);
+    pub fn sw_asm_frame_pointer(callback: Callback, data: *mut c_void);
+    pub fn sw_asm_misleading_rbp(callback: Callback, data: *mut c_void);
+    pub fn sw_asm_stepped(a: c_long, b: c_long) -> c_long;
+    pub fn sw_trapping_leaf(a: c_long, b: c_long) -> c_long;
+    pub fn sw_call_leaf(leaf: Leaf, a: c_long) -> c_long;
+    pub fn sw_call_caller(caller: Caller, callback: Callback, data: *mut c_void);
+
+    pub fn sw_stepped_frames() -> c_long;
+    pub fn sw_with_wild_rbp(function: unsafe extern "C" fn() -> c_long) -> c_long;
+    pub fn sw_trap_on();
+    pub fn sw_trap_off();
+}
+
+/// `sw_plugin_enter` of `plugin.S`.
+pub type PluginEnter = unsafe extern "C" fn(Callback, *mut c_void);
+/// `sw_lazy_calls` of `lazy.c`.
+pub type LazyCalls = unsafe extern "C" fn(*const c_char) -> c_long;
+
+/// The library of `plugin.S` whose inner frame is the larger one.
+pub const PLUGIN_INNER: &str = env!("SW_PLUGIN_INNER");
+/// The same library with the sizes swapped.
+pub const PLUGIN_OUTER: &str = env!("SW_PLUGIN_OUTER");
+/// The lazily bound library of `lazy.c`.
+pub const LAZY: &str = env!("SW_LAZY");
+
+extern "C" fn run_action(data: *mut c_void) {
+    // SAFETY: `call_through` passes a pointer to its `action`, which outlives the fixture's run.
+    let action = unsafe { &mut *data.cast::<&mut dyn FnMut()>() };
+    action();
+}
+
+/// Lets `enter` call a fixture with a callback that runs `action`.
+pub fn call_through(mut action: &mut dyn FnMut(), enter: impl FnOnce(Callback, *mut c_void)) {
+    enter(run_action, (&raw mut action).cast());
+}

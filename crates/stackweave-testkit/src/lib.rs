@@ -1,0 +1,29 @@
+//! What the tests of Stackweave are made of: stacks built by C, C++ and assembly fixtures, and outside
+//! oracles that say what those stacks are.
+//!
+//! `STACKWEAVE_TEST_SUBJECT=libgcc` puts libgcc's unwinder in the place of Stackweave's: a test that then
+//! fails is wrong itself.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![expect(clippy::expect_used, reason = "a test kit that cannot do its work must fail the test")]
+#![expect(clippy::inline_always, reason = "the first frame of a capture is the function it is inlined in")]
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "the platform is 64-bit: an address, a word and a usize are one size"
+)]
+
+pub mod child;
+pub mod coroutine_stack;
+pub mod counting_allocator;
+pub mod fixtures;
+pub mod ledger;
+pub mod library;
+pub mod modules;
+pub mod oracles;
+pub mod python_entry;
+pub mod random;
+pub mod signals;
+pub mod stack;
+pub mod stepping;
+pub mod subject;
+pub mod tree;
+pub mod truth;

@@ -1,0 +1,165 @@
+//! Running code inside signal handlers, on the normal and on the alternate stack.
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::mem::zeroed;
+use std::sync::{Mutex, PoisonError};
+
+/// Where a handler runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignalStack {
+    /// On the interrupted stack.
+    Normal,
+    /// On the thread's alternate stack.
+    Alternate,
+}
+
+/// What a handler of this thread does; it gets the `ucontext`.
+pub type Handler<'a> = &'a mut (dyn FnMut(*mut c_void) + 'a);
+
+const SIGNALS: usize = 65;
+
+thread_local! {
+    static HANDLERS: [Cell<*mut c_void>; SIGNALS] = const { [const { Cell::new(std::ptr::null_mut()) }; SIGNALS] };
+    static OWNS_ACTIONS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Signal actions belong to the process, so only one thread at a time may have its own.
+static ACTIONS: Mutex<()> = Mutex::new(());
+
+fn handler_of(signal: c_int) -> *mut c_void {
+    HANDLERS.with(|handlers| handlers[signal.unsigned_abs() as usize].get())
+}
+
+fn set_handler(signal: c_int, handler: *mut c_void) {
+    HANDLERS.with(|handlers| handlers[signal.unsigned_abs() as usize].set(handler));
+}
+
+extern "C" fn on_signal(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+    let handler = handler_of(signal);
+    if !handler.is_null() {
+        // SAFETY: `with_handlers` keeps the closure alive and unused elsewhere while the pointer is set.
+        let handler = unsafe { &mut *handler.cast::<Handler<'_>>() };
+        handler(context);
+    }
+}
+
+/// Runs `body`; when one of the signals arrives at this thread meanwhile, `handler` runs inside its handler.
+/// The handler must not allocate, lock or panic. May be nested, for other signals.
+///
+/// # Panics
+/// When the system refuses a handler or an alternate stack.
+pub fn with_handlers(signals: &[c_int], stack: SignalStack, mut handler: Handler<'_>, body: impl FnOnce()) {
+    let outermost = !OWNS_ACTIONS.with(|owns| owns.replace(true));
+    let _only_one = outermost.then(|| ACTIONS.lock().unwrap_or_else(PoisonError::into_inner));
+    let alternate = AlternateStack::new();
+    let handler: *mut c_void = (&raw mut handler).cast();
+    for &signal in signals {
+        set_handler(signal, handler);
+    }
+    let actions: Vec<_> = signals.iter().map(|&signal| Action::install(signal, stack)).collect();
+    body();
+    drop((actions, alternate));
+    for &signal in signals {
+        set_handler(signal, std::ptr::null_mut());
+    }
+    OWNS_ACTIONS.with(|owns| owns.set(!outermost));
+}
+
+/// Runs `inside` in a signal handler that this thread raises, and returns when it is done.
+pub fn in_handler(stack: SignalStack, inside: Handler<'_>) {
+    with_handlers(&[libc::SIGUSR1], stack, inside, || {
+        // SAFETY: the signal has a handler.
+        unsafe { libc::raise(libc::SIGUSR1) };
+    });
+}
+
+struct Action {
+    signal: c_int,
+    old: libc::sigaction,
+}
+
+impl Action {
+    fn install(signal: c_int, stack: SignalStack) -> Self {
+        // SAFETY: an all-zero `sigaction` is a valid one (default action, empty mask).
+        let (mut action, mut old): (libc::sigaction, libc::sigaction) = unsafe { (zeroed(), zeroed()) };
+        action.sa_sigaction = on_signal as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        if stack == SignalStack::Alternate {
+            action.sa_flags |= libc::SA_ONSTACK;
+        }
+        // SAFETY: the handler has the signature that SA_SIGINFO asks for.
+        let done = unsafe { libc::sigaction(signal, &raw const action, &raw mut old) };
+        assert_eq!(done, 0, "sigaction failed");
+        Self { signal, old }
+    }
+}
+
+impl Drop for Action {
+    fn drop(&mut self) {
+        // SAFETY: puts back what was there.
+        unsafe { libc::sigaction(self.signal, &raw const self.old, std::ptr::null_mut()) };
+    }
+}
+
+/// A large alternate stack for this thread, put in the place of the small one that the runtime made.
+struct AlternateStack {
+    _memory: Box<[u8]>,
+    old: libc::stack_t,
+}
+
+impl AlternateStack {
+    fn new() -> Self {
+        let mut memory = vec![0_u8; 1 << 20].into_boxed_slice();
+        let new = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() };
+        // SAFETY: an all-zero `stack_t` is a place for the old one.
+        let mut old: libc::stack_t = unsafe { zeroed() };
+        // SAFETY: the memory lives until the old stack is back.
+        let done = unsafe { libc::sigaltstack(&raw const new, &raw mut old) };
+        assert_eq!(done, 0, "sigaltstack failed");
+        Self { _memory: memory, old }
+    }
+}
+
+impl Drop for AlternateStack {
+    fn drop(&mut self) {
+        // SAFETY: puts back what was there; no handler runs on the memory any more.
+        unsafe { libc::sigaltstack(&raw const self.old, std::ptr::null_mut()) };
+    }
+}
+
+/// A timer that sends a signal to the thread that made it, again and again.
+#[derive(Debug)]
+pub struct Ticker(libc::timer_t);
+
+impl Ticker {
+    /// Sends `signal` to the calling thread every `microseconds`.
+    ///
+    /// # Panics
+    /// When the system has no timer left.
+    pub fn start(signal: c_int, microseconds: i64) -> Self {
+        let mut timer: libc::timer_t = std::ptr::null_mut();
+        // SAFETY: an all-zero `sigevent` is valid; `gettid` has no conditions; `timer` is a place for the id.
+        let made = unsafe {
+            let mut event: libc::sigevent = zeroed();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = signal;
+            event.sigev_notify_thread_id = libc::gettid();
+            libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer)
+        };
+        assert_eq!(made, 0, "timer_create failed");
+        let every = libc::timespec { tv_sec: 0, tv_nsec: microseconds * 1000 };
+        let setting = libc::itimerspec { it_interval: every, it_value: every };
+        // SAFETY: the timer exists, the setting is whole.
+        let set = unsafe { libc::timer_settime(timer, 0, &raw const setting, std::ptr::null_mut()) };
+        assert_eq!(set, 0, "timer_settime failed");
+        Self(timer)
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        // SAFETY: the timer exists.
+        unsafe { libc::timer_delete(self.0) };
+    }
+}

@@ -1,0 +1,98 @@
+//! Comparing two stacks, and saying readably where they part.
+
+use std::ffi::{CStr, c_void};
+use std::fmt::Write as _;
+
+use stackweave_unwind::CodeAddress;
+
+use crate::oracles::libgcc::function_start;
+
+/// Whether the addresses alone are compared, or their kinds (exact or return address) too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// The other side does not know kinds.
+    Addresses,
+    /// Both sides know.
+    AddressesAndKinds,
+}
+
+/// The index of the first frame that is not the same in both, captured by two calls in one function: the
+/// first frames must be in the same function, all others equal. Async-signal-safe.
+pub fn first_difference(ours: &[CodeAddress], theirs: &[CodeAddress], compare: Compare) -> Option<usize> {
+    let (Some(our_first), Some(their_first)) = (ours.first(), theirs.first()) else {
+        return (ours.len() != theirs.len()).then_some(0);
+    };
+    if our_first != their_first && function_start(*our_first) != function_start(*their_first) {
+        return Some(0);
+    }
+    difference_from(1, ours, theirs, compare)
+}
+
+/// The index of the first frame that is not equal, the first included. Async-signal-safe.
+pub fn first_unequal(ours: &[CodeAddress], theirs: &[CodeAddress], compare: Compare) -> Option<usize> {
+    difference_from(0, ours, theirs, compare)
+}
+
+fn difference_from(start: usize, ours: &[CodeAddress], theirs: &[CodeAddress], compare: Compare) -> Option<usize> {
+    let same = |a: CodeAddress, b: CodeAddress| match compare {
+        Compare::Addresses => a.address() == b.address(),
+        Compare::AddressesAndKinds => a == b,
+    };
+    let common = ours.len().min(theirs.len());
+    let within = (start..common).find(|&index| !same(ours[index], theirs[index]));
+    within.or_else(|| (ours.len() != theirs.len()).then_some(common))
+}
+
+/// Whether both stacks, captured by two calls in one function, are the same; if not, how they differ.
+///
+/// # Errors
+/// Says which frame is the first that differs, and shows both stacks around it.
+pub fn same_root_side(ours: &[CodeAddress], theirs: &[CodeAddress]) -> Result<(), String> {
+    match first_difference(ours, theirs, Compare::Addresses) {
+        None => Ok(()),
+        Some(index) => Err(explain(ours, theirs, index)),
+    }
+}
+
+/// Both stacks around the frame at `index`, one line per frame.
+pub fn explain(ours: &[CodeAddress], theirs: &[CodeAddress], index: usize) -> String {
+    const AROUND: usize = 12;
+    let mut text = format!("frame {index} differs ({} frames here, {} expected)\n", ours.len(), theirs.len());
+    let end = ours.len().max(theirs.len()).min(index + AROUND);
+    for i in index.saturating_sub(AROUND)..end {
+        let (here, there) = (ours.get(i), theirs.get(i));
+        if here == there {
+            let _ = writeln!(text, "  {i:3}   {}", here.map_or_else(String::new, |a| describe(*a)));
+        } else {
+            let show = |a: Option<&CodeAddress>| a.map_or_else(|| "none".to_owned(), |a| describe(*a));
+            let _ = writeln!(text, "  {i:3} ! got      {}\n      ! expected {}", show(here), show(there));
+        }
+    }
+    text
+}
+
+/// An address with its module, its offset there, and the nearest exported symbol.
+pub fn describe(address: CodeAddress) -> String {
+    let mut text = format!("{address:?}");
+    let mut info = libc::Dl_info {
+        dli_fname: std::ptr::null(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null(),
+        dli_saddr: std::ptr::null_mut(),
+    };
+    let pointer = std::ptr::with_exposed_provenance::<c_void>(usize::try_from(address.lookup()).unwrap_or(0));
+    // SAFETY: any address may be asked for; `info` is a place for the answer.
+    if unsafe { libc::dladdr(pointer, &raw mut info) } == 0 {
+        text.push_str(" in no module");
+        return text;
+    }
+    // SAFETY: `dladdr` gives C strings that live as long as their module.
+    let name = |pointer| unsafe { CStr::from_ptr(pointer) }.to_string_lossy();
+    let file = name(info.dli_fname);
+    let offset = address.address().wrapping_sub(info.dli_fbase as u64);
+    let _ = write!(text, " {}+{offset:#x}", file.rsplit('/').next().unwrap_or(&file));
+    if !info.dli_sname.is_null() {
+        let _ = write!(text, " {}+{:#x}", name(info.dli_sname), address.address() - info.dli_saddr as u64);
+    }
+    text
+}
