@@ -1,0 +1,202 @@
+//! Threads at every moment of their lives, forked children, and captures that interrupt captures.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stackweave_testkit::fixtures::{call_through, sw_recurse, sw_sort};
+use stackweave_testkit::ledger::Ledger;
+use stackweave_testkit::oracles::{ALL, SIGNAL_SAFE};
+use stackweave_testkit::signals::{SignalStack, Ticker, in_handler, with_handlers};
+use stackweave_testkit::tree::{FUNCTIONS, FramePointers, find_known, walk};
+use stackweave_testkit::{random::Random, subject};
+use stackweave_unwind::{CodeAddress, StopReason};
+
+fn check_in_recursion(ledger: &mut Ledger, what: &'static str) {
+    call_through(&mut || ledger.check_here(what, ALL), |callback, data| {
+        // SAFETY: the fixture gets a callback with its own data.
+        unsafe { sw_recurse(30, callback, data) };
+    });
+}
+
+#[test]
+fn threads_started_later_are_captured_whole() {
+    let mut ledger = Ledger::new(4096);
+    check_in_recursion(&mut ledger, "before the threads");
+    for round in 0..20 {
+        let size = (256 << 10) * (1 + round % 4);
+        let in_thread = || {
+            let mut ledger = Ledger::new(4096);
+            check_in_recursion(&mut ledger, "in a thread");
+            ledger.expect_right(3);
+        };
+        thread::Builder::new().stack_size(size).spawn(in_thread).unwrap().join().unwrap();
+    }
+    check_in_recursion(&mut ledger, "after the threads");
+    ledger.expect_right(6);
+}
+
+#[test]
+fn first_capture_of_a_thread_may_be_in_a_handler() {
+    for stack in [SignalStack::Normal, SignalStack::Alternate] {
+        let mut ledger = Ledger::new(4096);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // SAFETY: the context is that of the handler that runs.
+                in_handler(stack, &mut |context| unsafe {
+                    ledger.check_context("first in a handler", context);
+                    ledger.check_here("second in a handler", SIGNAL_SAFE);
+                });
+            });
+        });
+        ledger.expect_right(3);
+    }
+}
+
+type Verdict = Result<usize, String>;
+
+/// Captures when its thread ends, and sends the verdict.
+struct AtExit {
+    verdicts: Sender<Verdict>,
+}
+
+impl Drop for AtExit {
+    fn drop(&mut self) {
+        let mut ledger = Ledger::new(4096);
+        ledger.check_here("destructor of a thread-local", ALL);
+        let _ = self.verdicts.send(ledger.verdict());
+    }
+}
+
+thread_local! {
+    static MADE_BEFORE: RefCell<Option<AtExit>> = const { RefCell::new(None) };
+    static MADE_AFTER: RefCell<Option<AtExit>> = const { RefCell::new(None) };
+}
+
+#[test]
+fn thread_local_destructors_capture_rightly_whatever_is_gone_already() {
+    let (verdicts, received) = channel();
+    for captures_before in [false, true] {
+        let verdicts = verdicts.clone();
+        let in_thread = move || {
+            MADE_BEFORE.set(Some(AtExit { verdicts: verdicts.clone() }));
+            if captures_before {
+                let mut ledger = Ledger::new(4096);
+                check_in_recursion(&mut ledger, "in a thread that will end");
+                ledger.expect_right(3);
+            }
+            MADE_AFTER.set(Some(AtExit { verdicts }));
+        };
+        thread::spawn(in_thread).join().unwrap();
+    }
+    drop(verdicts);
+    let verdicts: Vec<_> = received.into_iter().collect();
+    assert_eq!(verdicts.len(), 4);
+    for verdict in verdicts {
+        verdict.unwrap();
+    }
+}
+
+extern "C" fn capture_at_exit(verdicts: *mut c_void) {
+    // SAFETY: the value is the sender that the thread boxed for this.
+    let verdicts = unsafe { Box::from_raw(verdicts.cast::<Sender<Verdict>>()) };
+    let mut ledger = Ledger::new(4096);
+    ledger.check_here("destructor of a pthread key", ALL);
+    let _ = verdicts.send(ledger.verdict());
+}
+
+#[test]
+fn pthread_key_destructors_capture_rightly() {
+    let (verdicts, received) = channel::<Verdict>();
+    let mut key = 0;
+    // SAFETY: the destructor has the right signature and lives as long as the process.
+    assert_eq!(unsafe { libc::pthread_key_create(&raw mut key, Some(capture_at_exit)) }, 0);
+    let in_thread = move || {
+        let mut ledger = Ledger::new(4096);
+        check_in_recursion(&mut ledger, "in a thread that will end");
+        ledger.expect_right(3);
+        let value: *mut Sender<_> = Box::into_raw(Box::new(verdicts));
+        // SAFETY: the key exists; its destructor takes the value over.
+        unsafe { libc::pthread_setspecific(key, value.cast_const().cast()) };
+    };
+    thread::spawn(in_thread).join().unwrap();
+    received.recv().expect("the destructor ran").unwrap();
+}
+
+/// Captures in a forked child, and returns its exit status: 0 when all was right.
+fn check_in_forked_child(ledger: &mut Ledger) -> i32 {
+    let mut status = -1;
+    // SAFETY: the child captures into memory that is there already, and ends without running destructors.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::alarm(30);
+            call_through(&mut || ledger.check_here("forked child", SIGNAL_SAFE), |callback, data| {
+                for depth in [3, 30, 3] {
+                    sw_recurse(depth, callback, data);
+                }
+                sw_sort(callback, data);
+            });
+            libc::_exit(i32::from(ledger.verdict().is_err()));
+        }
+        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+    }
+    status
+}
+
+#[test]
+fn forked_child_captures_rightly_after_its_parent_did() {
+    for _ in 0..10 {
+        let in_thread = || {
+            let mut ledger = Ledger::new(4096);
+            check_in_recursion(&mut ledger, "before the fork");
+            let status = check_in_forked_child(&mut ledger);
+            assert_eq!(status, 0, "the child's wait status");
+            check_in_recursion(&mut ledger, "after the fork");
+            ledger.expect_right(6);
+        };
+        thread::spawn(in_thread).join().unwrap();
+    }
+}
+
+#[test]
+fn captures_interrupted_by_captures_are_both_right() {
+    const ENOUGH: usize = 6000;
+    for stack in [SignalStack::Normal, SignalStack::Alternate] {
+        let mut in_handler = Ledger::new(512);
+        let handler_ledger: *mut Ledger = &raw mut in_handler;
+        // SAFETY: the context is that of the handler that runs; elsewhere the ledger is asked only for its count.
+        let mut sample = |context: *mut c_void| unsafe {
+            (*handler_ledger).check_in_handler("handler that interrupts a capture", context);
+        };
+        let mut interrupted = Ledger::new(512);
+        with_handlers(&[libc::SIGALRM], stack, &mut sample, || {
+            let _ticker = Ticker::start(libc::SIGALRM, 150);
+            let deadline = Instant::now() + Duration::from_secs(10);
+            let mut random = Random::new(7);
+            // SAFETY: as above.
+            while unsafe { (*handler_ledger).checks() } < ENOUGH && Instant::now() < deadline {
+                capture_on_random_paths(&mut random, &mut interrupted);
+            }
+        });
+        in_handler.expect_right(ENOUGH / 2);
+        interrupted.expect_right(100);
+    }
+}
+
+fn capture_on_random_paths(random: &mut Random, ledger: &mut Ledger) {
+    let mut frames = [CodeAddress::default(); 512];
+    let length = 1 + random.below(30);
+    let path: Vec<u8> = (0..length).map(|_| random.byte_below(FUNCTIONS)).collect();
+    walk(FramePointers::Omitted, &path, &mut |known| {
+        for _ in 0..20 {
+            let captured = subject::capture(&mut frames, 0);
+            let ours = &frames[..captured.len];
+            let wrong = captured.stop != StopReason::EndOfStack || find_known(ours, known).is_none();
+            ledger.enter_given("a capture that is interrupted", (ours, captured.stop), &[], wrong.then_some(0));
+        }
+    });
+}
