@@ -1,7 +1,7 @@
 //! Code made at run time: with frame pointers, with unwind entries registered here or with libgcc, or with
 //! nothing at all.
 
-#![expect(clippy::unwrap_used, reason = "a failed conversion fails the test")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed conversion fails the test")]
 
 use std::ffi::c_void;
 
@@ -27,15 +27,24 @@ type Callback = unsafe extern "C" fn(*mut c_void);
 
 impl Code {
     fn new(bytes: &[u8]) -> Self {
+        Self::at(std::ptr::null_mut(), bytes).expect("memory for a page of code")
+    }
+
+    /// Code at a certain place, unless another thread has just taken it; anywhere if that is null.
+    fn at(place: *mut u8, bytes: &[u8]) -> Option<Self> {
         // SAFETY: a fresh mapping, filled with code and then made executable.
         unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            let memory = libc::mmap(std::ptr::null_mut(), PAGE, access, flags, -1, 0).cast::<u8>();
-            assert_ne!(memory.cast(), libc::MAP_FAILED);
+            let fixed = if place.is_null() { 0 } else { libc::MAP_FIXED_NOREPLACE };
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
+            let memory = libc::mmap(place.cast(), PAGE, access, flags, -1, 0);
+            if memory == libc::MAP_FAILED {
+                return None;
+            }
+            let memory = memory.cast::<u8>();
             memory.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
             assert_eq!(libc::mprotect(memory.cast(), PAGE, libc::PROT_READ | libc::PROT_EXEC), 0);
-            Self { memory }
+            Some(Self { memory })
         }
     }
 
@@ -194,17 +203,19 @@ fn code_registered_with_libgcc_is_walked_through_until_it_is_deregistered() {
 fn other_code_at_the_same_place_gets_its_own_rules() {
     let outer = outer_frames();
     let mut place = std::ptr::null_mut();
-    for round in 0..6 {
-        let code = Code::new(if round % 2 == 0 { WITH_FRAME_POINTER } else { WITHOUT_FRAME_POINTER });
-        if round > 0 {
-            assert_eq!(code.memory, place, "the kernel gives the same place again");
-        }
+    let mut at_the_same_place = 0;
+    for round in 0..40 {
+        let keeps_fp = round % 2 == 0;
+        let bytes = if keeps_fp { WITH_FRAME_POINTER } else { WITHOUT_FRAME_POINTER };
+        let code = Code::at(place, bytes).unwrap_or_else(|| Code::new(bytes));
+        at_the_same_place += u32::from(code.memory == place);
         place = code.memory;
-        let entries = if round % 2 == 0 { Vec::new() } else { code.entries() };
+        let entries = if keeps_fp { Vec::new() } else { code.entries() };
         let registered = register_code(code.memory, PAGE, &entries);
         assert_whole(&capture_under(&code), &code, &outer);
         drop(registered);
     }
+    assert!(at_the_same_place > 0, "another thread took the place every time");
 }
 
 #[test]

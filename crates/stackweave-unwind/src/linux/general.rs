@@ -9,7 +9,7 @@ use gimli::{
 };
 use stackweave_core::StopReason;
 
-use crate::platform::arch::{Registers, dwarf};
+use crate::platform::arch::{Registers, dwarf, is_user_address};
 use crate::platform::cfi::Section;
 use crate::platform::stack_memory::StackMemory;
 
@@ -120,7 +120,8 @@ impl Frame<'_, '_, '_> {
         }
         match callers.get(dwarf::RETURN_ADDRESS as usize) {
             None | Some(0) => Err(Failure::Stop(StopReason::EndOfStack)),
-            Some(_) => Ok(callers),
+            Some(address) if is_user_address(address) => Ok(callers),
+            Some(_) => Err(Failure::Stop(StopReason::BadMemory)),
         }
     }
 

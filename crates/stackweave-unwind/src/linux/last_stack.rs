@@ -169,7 +169,7 @@ impl LastStack {
             *address = frame.address;
             each_slot(index, frame.sp.wrapping_sub(8));
         }
-        let first = self.top + skip.saturating_sub(self.pending);
+        let first = self.top + skip.min(len).saturating_sub(self.pending);
         let range = first..first + recorded.len();
         for (index, slot) in self.slots[range.clone()].iter().enumerate() {
             each_slot(from_walked + index, *slot);

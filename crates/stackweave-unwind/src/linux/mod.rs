@@ -19,6 +19,7 @@ mod slow_step;
 mod stack_memory;
 mod thread_state;
 mod walk;
+mod without_entry;
 
 use core::ffi::c_void;
 

@@ -5,6 +5,7 @@
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
+use crate::platform::arch::is_user_address;
 use crate::platform::last_stack::Walked;
 use crate::platform::rule_cache::{Guess, RuleCache};
 use crate::platform::stack_memory::read_word;
@@ -96,7 +97,7 @@ pub(crate) unsafe fn walk(position: &mut Position, surroundings: &mut Surroundin
         }
         // SAFETY: sp + 8 <= cfa <= high.
         let return_address = unsafe { read_word(cfa - 8) };
-        if return_address.cast_signed() <= 0 {
+        if !is_user_address(return_address) {
             break Pause::NotPlain;
         }
         (address, sp, fp) = (return_address, cfa, callers_fp);

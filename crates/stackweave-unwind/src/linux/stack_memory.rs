@@ -135,14 +135,26 @@ impl<'a> StackMemory<'a> {
         true
     }
 
-    /// The word at `address`, if it lies in the range.
+    /// The word at `address`, if it lies in the range, or in the red zone just below it: what an
+    /// interrupted function has just popped is still there.
     pub(crate) fn read(&mut self, address: u64) -> Option<u64> {
         let end = address.checked_add(8)?;
-        if address < self.low || !self.reaches(end) {
+        let is_inside = address >= self.low || self.is_in_red_zone(address);
+        if !is_inside || !self.reaches(end) {
             return None;
         }
-        // SAFETY: low <= address and address + 8 <= high: readable by this type's promise.
+        // SAFETY: low <= address, or the red zone's page is readable too; and address + 8 <= high.
         Some(unsafe { read_word(address) })
+    }
+
+    fn is_in_red_zone(&self, address: u64) -> bool {
+        const RED_ZONE: u64 = 128;
+        let is_below = self.low.wrapping_sub(address) <= RED_ZONE && !self.is_empty();
+        is_below && (page_start(address) == page_start(self.low) || is_readable(address))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.high <= self.low
     }
 }
 
@@ -162,7 +174,7 @@ fn page_start(address: u64) -> u64 {
 }
 
 fn page_end(address: u64) -> u64 {
-    page_start(address) + PAGE
+    page_start(address).saturating_add(PAGE)
 }
 
 /// Whether the eight bytes at `address` can be read, asked of the kernel without touching them:
@@ -200,7 +212,8 @@ mod tests {
         assert!(memory.enter(address_of(&word)));
         assert!(!memory.is_foreign);
         assert_eq!(memory.read(address_of(&word)), Some(word));
-        assert_eq!(memory.read(address_of(&word) - 8), None, "below the stack pointer");
+        assert!(memory.read(address_of(&word) - 128).is_some(), "the red zone");
+        assert_eq!(memory.read(address_of(&word) - 136), None, "below the red zone");
         assert_eq!(memory.read(memory.high()), None, "above the stack");
         assert_eq!(memory.read(u64::MAX - 3), None);
     }
@@ -229,6 +242,7 @@ mod tests {
         assert_eq!(memory.read(start + 3 * PAGE - 8), Some(0));
         assert_eq!(memory.read(start + 3 * PAGE - 4), None);
         assert_eq!(memory.read(start + 3 * PAGE), None);
+        assert_eq!(memory.read(start - 16), None, "the red zone, in a page that can't be read");
         assert!(!memory.enter(start + 3 * PAGE + 8));
         // SAFETY: unmaps what was mapped above.
         unsafe { libc::munmap(map, length) };

@@ -7,7 +7,7 @@
 
 use stackweave_core::{CodeAddress, StopReason};
 
-use crate::platform::arch::{EntryRegisters, Registers};
+use crate::platform::arch::{EntryRegisters, Registers, is_user_address};
 use crate::platform::last_stack::{CAPACITY, LastStack, Verified, Walked};
 use crate::platform::lookup::Lookup;
 use crate::platform::plain_steps::{self, Pause, Position, Surroundings};
@@ -258,11 +258,9 @@ impl Walk<'_> {
         }
         let slot = cfa.wrapping_add(rule.fp_offset());
         let fp = if rule.fp_offset() == 0 { Some(frame.fp) } else { self.memory.read(slot) };
-        match (fp, self.memory.read(cfa - 8)) {
-            (Some(_), Some(0)) => Err(StopReason::EndOfStack),
-            (Some(fp), Some(address)) if slot >= frame.sp => {
-                Ok(Frame { address: CodeAddress::return_address(address), sp: cfa, fp })
-            }
+        let return_address = self.memory.read(cfa - 8);
+        match fp.zip(return_address) {
+            Some((fp, return_address)) if slot >= frame.sp => caller(return_address, cfa, fp),
             _ => Err(StopReason::BadMemory),
         }
     }
@@ -290,10 +288,7 @@ impl Walk<'_> {
             return Err(StopReason::BadMemory);
         }
         let return_address = self.memory.read(cfa.wrapping_sub(8)).ok_or(StopReason::BadMemory)?;
-        if return_address == 0 {
-            return Err(StopReason::EndOfStack);
-        }
-        Ok(Frame { address: CodeAddress::return_address(return_address), sp: cfa, fp })
+        caller(return_address, cfa, fp)
     }
 
     #[inline(always)]
@@ -309,5 +304,14 @@ impl Walk<'_> {
         let Frame { address, sp, fp } = first;
         self.last.walked_and_slots().0[0] = Walked { address: address.to_bits(), sp, fp, rule: unstepped };
         self.end_walked(1, StopReason::BadMemory)
+    }
+}
+
+/// The frame that a return address leads to; a null one ends the stack.
+pub(crate) fn caller(return_address: u64, sp: u64, fp: u64) -> Result<Frame, StopReason> {
+    match return_address {
+        0 => Err(StopReason::EndOfStack),
+        address if is_user_address(address) => Ok(Frame { address: CodeAddress::return_address(address), sp, fp }),
+        _ => Err(StopReason::BadMemory),
     }
 }

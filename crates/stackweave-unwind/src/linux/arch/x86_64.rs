@@ -200,6 +200,12 @@ pub(crate) fn thread_control_block() -> u64 {
     address
 }
 
+/// Whether a word can be the address of user-space code: neither null nor in the kernel's half.
+#[inline(always)]
+pub(crate) fn is_user_address(word: u64) -> bool {
+    word.wrapping_sub(1) < (1 << 47) - 1
+}
+
 /// A raw system call, which leaves `errno` alone.
 ///
 /// # Safety
@@ -272,6 +278,21 @@ pub(crate) fn linkage_slot(code: &[u8; 11], address: u64) -> Option<u64> {
     Some(next.wrapping_add(i64::from(i32::from_le_bytes(*distance)).cast_unsigned()))
 }
 
+/// `endbr64`, where functions that are called through pointers begin.
+pub(crate) fn is_landing_pad(code: [u8; 8]) -> bool {
+    code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa])
+}
+
+/// Whether the code begins with `push %rbp`.
+pub(crate) fn is_push_of_frame_pointer(code: [u8; 8]) -> bool {
+    code[0] == 0x55
+}
+
+/// Whether `push %rbp; mov %rsp, %rbp` is somewhere in the code, in either encoding.
+pub(crate) fn sets_up_frame_pointer(code: &[u8]) -> bool {
+    code.windows(4).any(|code| matches!(code, [0x55, 0x48, 0x89, 0xe5] | [0x55, 0x48, 0x8b, 0xec]))
+}
+
 /// The kernel's signal trampoline without unwind information (musl, Go): `mov $15, %rax; syscall`, or
 /// its shorter form with `%eax`.
 pub(crate) fn is_signal_return(code: &[u8; 9]) -> bool {
@@ -301,6 +322,15 @@ mod tests {
         assert_eq!(call_before([0x90; 7], 0x1000), None);
         // jmp *%rax is FF /4
         assert_eq!(call_before([0, 0, 0, 0, 0, 0xff, 0xe0], 0x1000), None);
+    }
+
+    #[test]
+    fn user_addresses_are_told_from_null_and_the_kernels() {
+        for (word, expected) in
+            [(0, false), (1, true), (0x7fff_ffff_ffff, true), (1 << 47, false), (1 << 63, false), (u64::MAX, false)]
+        {
+            assert_eq!(is_user_address(word), expected, "{word:#x}");
+        }
     }
 
     #[test]
