@@ -11,8 +11,9 @@ help: ## list the targets
 demo: ## capture one stack through Rust, C and qsort, and time it beside glibc
 	@cargo run --release -p stackweave-demo
 
-test: ## set up, then run every test: doc, unit and integration
+test: ## set up, fuzz for a moment, then run every test: doc, unit and integration
 	@scripts/deps-debian || true
+	@scripts/fuzz 5
 	@cargo test --workspace --doc
 	@if cargo nextest --version >/dev/null 2>&1; then \
 		cargo nextest run --workspace; \
@@ -27,12 +28,8 @@ lint: ## format, clippy, rustdoc, licences, dependencies, file lengths, other pl
 	RUSTFLAGS="--cfg stackweave_unsupported -D warnings" \
 		cargo check $(UNSUPPORTED) --target-dir $(TARGET_DIR)/unsupported
 	scripts/check-deps
+	scripts/check-licences
 	scripts/check-file-length
-	@if cargo deny --version >/dev/null 2>&1; then \
-		cargo deny check licenses bans sources; \
-	else \
-		echo "cargo-deny is not installed: licences and duplicate versions were not checked"; \
-	fi
 
 bench: ## measure against the peers, print the ratios, write target/bench.json
 	@scripts/deps-debian || true

@@ -3,7 +3,8 @@
 //! [`capture`] fills a buffer with the return addresses of the calling thread's stack, innermost first,
 //! and says why it stopped. It reads the unwind tables that every module carries (`.eh_frame`), so it
 //! needs neither frame pointers nor symbols, and it keeps what it learns per thread, so that a warm
-//! capture neither allocates, nor locks, nor calls the kernel, and may run in a signal handler.
+//! capture neither allocates nor locks, and may run in a signal handler. It calls the kernel only where it
+//! can't do without: on a stack that is not the thread's own, and in code without unwind tables.
 //!
 //! ```
 //! use stackweave_unwind::{CodeAddress, StopReason, capture};
@@ -65,8 +66,8 @@ pub use stats::{Stats, UnloadWatch};
 /// `skip` leaves out that many frames from there on. The depth limit is the buffer's length: when
 /// there are more frames than that, the result says [`StopReason::DepthLimit`].
 ///
-/// Once a thread is warm (its first captures of a given code are behind it), this neither allocates,
-/// nor locks, nor calls the kernel, and is async-signal-safe.
+/// Once a thread is warm (its first captures of a given code are behind it), this neither allocates nor
+/// locks, and is async-signal-safe.
 #[inline(always)]
 pub fn capture(frames: &mut [CodeAddress], skip: usize) -> Captured {
     platform::capture(frames, skip)
