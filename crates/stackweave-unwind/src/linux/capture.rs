@@ -151,9 +151,8 @@ unsafe fn capture_with(state: &ThreadState, here: u64, start: &Start<'_>, output
     compiler_fence(Ordering::SeqCst);
     // SAFETY: the caller says nobody else uses it, and `busy` keeps signal handlers away.
     let own = unsafe { &mut *state.own.get() };
-    let now = own.changes();
-    if now != own.seen {
-        reset(state, own, now);
+    if !own.watch.is_quiet() && own.watch.has_lost_code(start.in_signal_handler()) {
+        reset(state, own);
     }
     let mut walk = Walk {
         memory: StackMemory::new(&mut own.stacks),
@@ -181,11 +180,10 @@ unsafe fn capture_with(state: &ThreadState, here: u64, start: &Start<'_>, output
 /// Forgets everything read from modules: one of them is gone.
 #[cold]
 #[inline(never)]
-fn reset(state: &ThreadState, own: &mut Own, now: u64) {
+fn reset(state: &ThreadState, own: &mut Own) {
     own.cache.clear();
     own.lookup.clear();
     own.last.clear();
-    own.seen = now;
     add(&state.counters.resets, 1);
 }
 

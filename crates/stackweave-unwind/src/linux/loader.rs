@@ -1,19 +1,11 @@
-//! The dynamic loader: which module holds an address, and whether any has been unloaded.
-//!
-//! A rule belongs to the code it was read for. When a library is unloaded and something else is mapped
-//! in its place, its rules must never be used again, and a capture can't afford to ask the loader (22
-//! to 27 ns, and a lock). glibc keeps two counters, of objects ever loaded and of objects loaded now;
-//! their difference grows with every unload, and before any code of a later library can run, since both
-//! change under the loader's lock. `dl_iterate_phdr` reports both; they live in `_rtld_global`, where
-//! [`find_counters`] looks for them once. A capture then reads two words.
+//! The dynamic loader: which module holds an address.
 
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::platform::cfi::{Section, Table};
-use crate::stats::UnloadWatch;
 
 /// A loaded object.
 #[derive(Clone, Copy, Debug)]
@@ -24,148 +16,16 @@ pub(crate) struct Module {
     pub(crate) table: Option<Table<'static>>,
 }
 
-/// The counters' places, copied to each thread's state.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Unloads {
-    loads: *const u64,
-    loaded: *const u32,
-}
-
-static LOADS: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
-static LOADED: AtomicPtr<u32> = AtomicPtr::new(ptr::null_mut());
+/// `_dl_find_object`, if the C library has it.
 static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-static WATCH: AtomicU8 = AtomicU8::new(0);
 
-static ZERO_LOADS: u64 = 0;
-static ZERO_LOADED: u32 = 0;
-
-const IS_GLIBC: bool = cfg!(target_env = "gnu");
-const IS_STATIC: bool = cfg!(target_feature = "crt-static");
-
-/// Looks the loader up. May be called many times, by many threads at once: each finds the same.
-pub(crate) fn prepare() -> Unloads {
-    if WATCH.load(Ordering::Acquire) == 0 {
-        let watch = if IS_GLIBC && !IS_STATIC { prepare_glibc() } else { UnloadWatch::NeverUnloads };
-        WATCH.store(1 + watch as u8, Ordering::Release);
+/// Looks `_dl_find_object` up. May be called many times, by many threads at once: each finds the same.
+pub(crate) fn prepare() {
+    if cfg!(target_env = "gnu") && !cfg!(target_feature = "crt-static") {
+        // SAFETY: dlsym with a literal name.
+        let find = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+        FIND_OBJECT.store(find, Ordering::Relaxed);
     }
-    match unload_watch() {
-        UnloadWatch::Counters => {
-            Unloads { loads: LOADS.load(Ordering::Relaxed), loaded: LOADED.load(Ordering::Relaxed) }
-        }
-        UnloadWatch::AskLoader => Unloads { loads: ptr::null(), loaded: ptr::null() },
-        UnloadWatch::NeverUnloads => Unloads { loads: &raw const ZERO_LOADS, loaded: &raw const ZERO_LOADED },
-    }
-}
-
-/// How unloads are noticed in this process.
-pub(crate) fn unload_watch() -> UnloadWatch {
-    match WATCH.load(Ordering::Acquire) {
-        1 => UnloadWatch::Counters,
-        2 => UnloadWatch::AskLoader,
-        _ => UnloadWatch::NeverUnloads,
-    }
-}
-
-fn prepare_glibc() -> UnloadWatch {
-    // SAFETY: dlsym with a literal name.
-    FIND_OBJECT.store(unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) }, Ordering::Relaxed);
-    match find_counters() {
-        Some((loads, loaded)) => {
-            LOADS.store(loads.cast_mut(), Ordering::Relaxed);
-            LOADED.store(loaded.cast_mut(), Ordering::Relaxed);
-            UnloadWatch::Counters
-        }
-        None => UnloadWatch::AskLoader,
-    }
-}
-
-impl Unloads {
-    /// The number of unloads so far.
-    #[inline(always)]
-    pub(crate) fn count(self) -> u64 {
-        if self.loads.is_null() {
-            return ask_loader();
-        }
-        // SAFETY: both point into the loader's own data, or to constants, and never go away. Volatile
-        // reads, since the loader changes them; each is one aligned word, and x86-64 shows stores of
-        // another thread in order.
-        unsafe { self.loads.read_volatile().wrapping_sub(u64::from(self.loaded.read_volatile())) }
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn ask_loader() -> u64 {
-    unsafe extern "C" fn read(info: *mut libc::dl_phdr_info, _: usize, unloads: *mut c_void) -> c_int {
-        // SAFETY: the loader passes valid data, and `unloads` is what is given below.
-        unsafe { *unloads.cast::<u64>() = (*info).dlpi_subs };
-        1
-    }
-    let mut unloads = 0u64;
-    // SAFETY: the callback fits and `unloads` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut unloads).cast()) };
-    unloads
-}
-
-/// What `find_counters` searches, and what it found.
-struct Search {
-    words: *const u64,
-    count: usize,
-    found: Option<(*const u64, *const u32)>,
-}
-
-/// Finds the loader's counters in `_rtld_global`.
-///
-/// The struct begins with the first namespace: a pointer to its first object, then the number of
-/// objects loaded. The count of loads comes after the loader's recursive locks (the last one directly
-/// before it), and must equal what the loader reports. Both are compared inside a `dl_iterate_phdr`
-/// callback, which holds the lock under which they change. Exactly one place may fit.
-fn find_counters() -> Option<(*const u64, *const u32)> {
-    // SAFETY: dlsym with a literal name.
-    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr()) };
-    if global.is_null() {
-        return None;
-    }
-    let mut search = Search { words: global.cast(), count: symbol_size(global)? / 8, found: None };
-    // SAFETY: the callback fits and `search` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(match_counters), (&raw mut search).cast()) };
-    search.found
-}
-
-unsafe extern "C" fn match_counters(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-    /// A `pthread_mutex_t` directly before the counter: 40 bytes, its kind in the fifth 32-bit word.
-    const LOCK_WORDS: usize = size_of::<libc::pthread_mutex_t>() / 8;
-    // SAFETY: `search` is what `find_counters` passed; the loader's info is valid.
-    let (search, info) = unsafe { (&mut *search.cast::<Search>(), &*info) };
-    // SAFETY: `words` and `count` span the symbol `_rtld_global`.
-    let words = unsafe { core::slice::from_raw_parts(search.words, search.count) };
-    let loaded = info.dlpi_adds.wrapping_sub(info.dlpi_subs);
-    if words.len() < 2 || u64::from(words[1] as u32) != loaded {
-        return 1;
-    }
-    let follows_recursive_lock = |at: usize| words[at - LOCK_WORDS + 2] as u32 == libc::PTHREAD_MUTEX_RECURSIVE as u32;
-    let mut matches =
-        (2 + LOCK_WORDS..words.len()).filter(|at| words[*at] == info.dlpi_adds && follows_recursive_lock(*at));
-    if let (Some(at), None) = (matches.next(), matches.next()) {
-        search.found = Some((&raw const words[at], (&raw const words[1]).cast()));
-    }
-    1
-}
-
-fn symbol_size(symbol: *const c_void) -> Option<usize> {
-    const RTLD_DL_SYMENT: c_int = 1;
-    unsafe extern "C" {
-        fn dladdr1(address: *const c_void, info: *mut libc::Dl_info, extra: *mut *mut c_void, flags: c_int) -> c_int;
-    }
-    let mut info = MaybeUninit::<libc::Dl_info>::uninit();
-    let mut entry: *mut c_void = ptr::null_mut();
-    // SAFETY: all pointers are to locals of the right types.
-    let found = unsafe { dladdr1(symbol, info.as_mut_ptr(), &raw mut entry, RTLD_DL_SYMENT) };
-    if found == 0 || entry.is_null() {
-        return None;
-    }
-    // SAFETY: on success `entry` points to the symbol table's entry.
-    Some(unsafe { (*entry.cast::<libc::Elf64_Sym>()).st_size } as usize)
 }
 
 /// The module that holds `pc`.
@@ -308,21 +168,5 @@ mod tests {
         }
         assert!(find_module(0x1000).is_none());
         assert!(find_by_iteration(0x1000).is_none());
-    }
-
-    #[test]
-    fn counters_follow_the_loader() {
-        let unloads = prepare();
-        assert_eq!(unload_watch(), UnloadWatch::Counters);
-        let before = unloads.count();
-        assert_eq!(before, ask_loader());
-        // SAFETY: a library of the C library, loaded and unloaded.
-        unsafe {
-            let library = libc::dlopen(c"libnss_dns.so.2".as_ptr(), libc::RTLD_NOW);
-            assert!(!library.is_null());
-            assert_eq!((unloads.count(), ask_loader()), (before, before));
-            libc::dlclose(library);
-        }
-        assert_eq!(unloads.count(), ask_loader());
     }
 }

@@ -18,6 +18,7 @@ mod rule_cache;
 mod slow_step;
 mod stack_memory;
 mod thread_state;
+mod unload_watch;
 mod walk;
 mod without_entry;
 
@@ -66,6 +67,5 @@ pub(crate) unsafe fn capture_from_context(
 }
 
 pub(crate) fn prepare() {
-    loader::prepare();
     capture(&mut [CodeAddress::default(); 64], 0);
 }

@@ -13,11 +13,11 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::platform::arch;
 use crate::platform::counters::Counters;
 use crate::platform::last_stack::LastStack;
-use crate::platform::loader::{self, Unloads};
+use crate::platform::loader;
 use crate::platform::lookup::Lookup;
-use crate::platform::registered_code;
 use crate::platform::rule_cache::RuleCache;
 use crate::platform::stack_memory::KnownStacks;
+use crate::platform::unload_watch::{self, Watch};
 use crate::stats::Stats;
 
 /// A state: the part that others may read, and the part of whoever claimed it.
@@ -35,21 +35,11 @@ pub(crate) struct ThreadState {
 /// What only the capture that has set `busy` may touch.
 #[repr(C)]
 pub(crate) struct Own {
-    pub(crate) unloads: Unloads,
-    /// The unloads and removals seen when the rules were last dropped.
-    pub(crate) seen: u64,
+    pub(crate) watch: Watch,
     pub(crate) stacks: KnownStacks,
     pub(crate) lookup: Lookup,
     pub(crate) last: LastStack,
     pub(crate) cache: RuleCache,
-}
-
-impl Own {
-    /// A number that changes whenever code that rules were read for has gone.
-    #[inline(always)]
-    pub(crate) fn changes(&self) -> u64 {
-        self.unloads.count().wrapping_add(registered_code::removals())
-    }
 }
 
 static ALL: AtomicPtr<ThreadState> = AtomicPtr::new(ptr::null_mut());
@@ -88,10 +78,10 @@ impl ThreadState {
         // SAFETY: claimed, so nobody else touches it. A new state is all zeros, which every field
         // not written here allows; one used before is consistent.
         let own = unsafe { &mut *state.own.get() };
-        own.unloads = loader::prepare();
         own.stacks = KnownStacks::new();
         if claimed.is_none() {
-            own.seen = own.changes();
+            loader::prepare();
+            own.watch = Watch::new();
         }
         Some(state)
     }
@@ -139,8 +129,7 @@ impl ThreadState {
 
 /// Adds up every thread's counters.
 pub(crate) fn stats() -> Stats {
-    loader::prepare();
-    let mut total = Stats::none(loader::unload_watch());
+    let mut total = Stats::none(unload_watch::kind());
     all().for_each(|state| state.counters.add_to(&mut total));
     total
 }

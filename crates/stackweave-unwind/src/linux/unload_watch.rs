@@ -1,0 +1,214 @@
+//! Whether any code that rules were read for has gone.
+//!
+//! A rule belongs to the code it was read for. When a library is unloaded and something else is mapped
+//! in its place, its rules must never be used again, and a capture can't afford to ask the loader (22
+//! to 27 ns, and a lock). glibc counts the objects ever loaded and those loaded now, both under the lock
+//! that also guards their mapping; so one of the counts has changed before code of a later library can
+//! run. `dl_iterate_phdr` reports them; they live in `_rtld_global`, where [`find_counters`] looks for
+//! them once. A capture then reads two words, and only when one has changed asks the loader whether
+//! something was unloaded or only loaded. See `docs/decisions/001-unload-watch.md`.
+
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+
+use crate::platform::registered_code;
+use crate::stats::UnloadWatch;
+
+/// What a thread last knew of loads and unloads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch {
+    /// The loader's counters; null when they were not found.
+    loads: *const u64,
+    loaded: *const u32,
+    seen_loader: u64,
+    seen_removals: u64,
+    /// Unloads by the loader's own account.
+    seen_unloads: u64,
+}
+
+static LOADS: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
+static LOADED: AtomicPtr<u32> = AtomicPtr::new(ptr::null_mut());
+/// 0 until known, then 1 plus an [`UnloadWatch`].
+static KIND: AtomicU8 = AtomicU8::new(0);
+
+static NO_LOADS: u64 = 0;
+static NONE_LOADED: u32 = 0;
+
+/// How unloads are noticed in this process. Finds out when first asked; threads that ask at the same time
+/// find the same.
+pub(crate) fn kind() -> UnloadWatch {
+    let known = KIND.load(Ordering::Acquire);
+    if known == 0 {
+        let kind = find_kind();
+        KIND.store(1 + kind as u8, Ordering::Release);
+        return kind;
+    }
+    [UnloadWatch::Counters, UnloadWatch::AskLoader, UnloadWatch::NeverUnloads][usize::from(known - 1) % 3]
+}
+
+fn find_kind() -> UnloadWatch {
+    if !cfg!(target_env = "gnu") || cfg!(target_feature = "crt-static") {
+        return UnloadWatch::NeverUnloads;
+    }
+    let Some((loads, loaded)) = find_counters() else { return UnloadWatch::AskLoader };
+    LOADS.store(loads.cast_mut(), Ordering::Relaxed);
+    LOADED.store(loaded.cast_mut(), Ordering::Relaxed);
+    UnloadWatch::Counters
+}
+
+impl Watch {
+    /// A watch that has seen everything up to now.
+    pub(crate) fn new() -> Self {
+        let (loads, loaded) = match kind() {
+            UnloadWatch::Counters => {
+                (LOADS.load(Ordering::Relaxed).cast_const(), LOADED.load(Ordering::Relaxed).cast_const())
+            }
+            UnloadWatch::AskLoader => (ptr::null(), ptr::null()),
+            UnloadWatch::NeverUnloads => (&raw const NO_LOADS, &raw const NONE_LOADED),
+        };
+        let mut watch = Self { loads, loaded, seen_loader: 0, seen_removals: 0, seen_unloads: 0 };
+        watch.seen_loader = watch.loader();
+        watch.seen_removals = registered_code::removals();
+        watch.seen_unloads = ask_loader();
+        watch
+    }
+
+    /// Whether nothing was loaded, unloaded or deregistered since it was last asked.
+    #[inline(always)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.loader() == self.seen_loader && registered_code::removals() == self.seen_removals
+    }
+
+    /// Whether code has gone, now that it is not quiet. The loader is not asked in a signal handler:
+    /// there the answer is that it has.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn has_lost_code(&mut self, in_signal_handler: bool) -> bool {
+        const NOT_ASKED: u64 = u64::MAX;
+        let (loader, removals) = (self.loader(), registered_code::removals());
+        let unloads = if in_signal_handler { NOT_ASKED } else { ask_loader() };
+        let is_lost = removals != self.seen_removals || unloads != self.seen_unloads || unloads == NOT_ASKED;
+        (self.seen_loader, self.seen_removals, self.seen_unloads) = (loader, removals, unloads);
+        is_lost
+    }
+
+    /// Both counters as one word, which changes with every load and unload.
+    #[inline(always)]
+    fn loader(&self) -> u64 {
+        if self.loads.is_null() {
+            return ask_loader();
+        }
+        // SAFETY: both point into the loader's own data, or to constants, and never go away. Volatile
+        // reads, since the loader changes them; each is one aligned word, and x86-64 shows stores of
+        // another thread in order.
+        unsafe { self.loads.read_volatile() << 32 | u64::from(self.loaded.read_volatile()) }
+    }
+}
+
+/// How many objects the loader has unloaded, in all namespaces.
+#[cold]
+#[inline(never)]
+fn ask_loader() -> u64 {
+    unsafe extern "C" fn read(info: *mut libc::dl_phdr_info, _: usize, unloads: *mut c_void) -> c_int {
+        // SAFETY: the loader passes valid data, and `unloads` is what is given below.
+        unsafe { *unloads.cast::<u64>() = (*info).dlpi_subs };
+        1
+    }
+    let mut unloads = 0u64;
+    // SAFETY: the callback fits and `unloads` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut unloads).cast()) };
+    unloads
+}
+
+/// What `find_counters` searches, and what it found.
+struct Search {
+    words: *const u64,
+    count: usize,
+    found: Option<(*const u64, *const u32)>,
+}
+
+/// Finds the loader's counters in `_rtld_global`.
+///
+/// The struct begins with the first namespace: a pointer to its first object, then the number of
+/// objects loaded. The count of loads comes after the loader's recursive locks (the last one directly
+/// before it), and must equal what the loader reports. Both are compared inside a `dl_iterate_phdr`
+/// callback, which holds the lock under which they change. Exactly one place may fit.
+fn find_counters() -> Option<(*const u64, *const u32)> {
+    // SAFETY: dlsym with a literal name.
+    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr()) };
+    if global.is_null() {
+        return None;
+    }
+    let mut search = Search { words: global.cast(), count: symbol_size(global)? / 8, found: None };
+    // SAFETY: the callback fits and `search` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(match_counters), (&raw mut search).cast()) };
+    search.found
+}
+
+unsafe extern "C" fn match_counters(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+    /// A `pthread_mutex_t` directly before the counter: 40 bytes, its kind in the fifth 32-bit word.
+    const LOCK_WORDS: usize = size_of::<libc::pthread_mutex_t>() / 8;
+    // SAFETY: `search` is what `find_counters` passed; the loader's info is valid.
+    let (search, info) = unsafe { (&mut *search.cast::<Search>(), &*info) };
+    // SAFETY: `words` and `count` span the symbol `_rtld_global`.
+    let words = unsafe { core::slice::from_raw_parts(search.words, search.count) };
+    let loaded = info.dlpi_adds.wrapping_sub(info.dlpi_subs);
+    if words.len() < 2 || u64::from(words[1] as u32) != loaded {
+        return 1;
+    }
+    let follows_recursive_lock = |at: usize| words[at - LOCK_WORDS + 2] as u32 == libc::PTHREAD_MUTEX_RECURSIVE as u32;
+    let mut matches =
+        (2 + LOCK_WORDS..words.len()).filter(|at| words[*at] == info.dlpi_adds && follows_recursive_lock(*at));
+    if let (Some(at), None) = (matches.next(), matches.next()) {
+        search.found = Some((&raw const words[at], (&raw const words[1]).cast()));
+    }
+    1
+}
+
+fn symbol_size(symbol: *const c_void) -> Option<usize> {
+    const RTLD_DL_SYMENT: c_int = 1;
+    unsafe extern "C" {
+        fn dladdr1(address: *const c_void, info: *mut libc::Dl_info, extra: *mut *mut c_void, flags: c_int) -> c_int;
+    }
+    let mut info = MaybeUninit::<libc::Dl_info>::uninit();
+    let mut entry: *mut c_void = ptr::null_mut();
+    // SAFETY: all pointers are to locals of the right types.
+    let found = unsafe { dladdr1(symbol, info.as_mut_ptr(), &raw mut entry, RTLD_DL_SYMENT) };
+    if found == 0 || entry.is_null() {
+        return None;
+    }
+    // SAFETY: on success `entry` points to the symbol table's entry.
+    Some(unsafe { (*entry.cast::<libc::Elf64_Sym>()).st_size } as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loading_loses_no_code_and_unloading_does() {
+        assert_eq!(kind(), UnloadWatch::Counters);
+        let mut watch = Watch::new();
+        // SAFETY: a small library that nothing else uses, loaded and unloaded.
+        unsafe {
+            let library = libc::dlopen(c"libBrokenLocale.so.1".as_ptr(), libc::RTLD_NOW);
+            assert!(!library.is_null());
+            assert!(!watch.is_quiet());
+            // Other tests may load libraries at the same time.
+            while !watch.is_quiet() {
+                assert!(!watch.has_lost_code(false), "only loaded");
+            }
+            libc::dlclose(library);
+        }
+        assert!(!watch.is_quiet());
+        assert!(watch.has_lost_code(false), "unloaded");
+    }
+
+    #[test]
+    fn a_signal_handler_expects_the_worst() {
+        let mut watch = Watch::new();
+        assert!(watch.has_lost_code(true));
+    }
+}
