@@ -5,7 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod module;
 mod stop_reason;
 
 pub use address::{CodeAddress, StackPointer};
+pub use module::{BuildId, Module, ModuleList};
 pub use stop_reason::StopReason;
