@@ -62,8 +62,9 @@ impl<O, F: Family> Drop for Held<O, F> {
     }
 }
 
-// SAFETY: sending it sends the owner and the value, nothing else.
-unsafe impl<O: Send + Sync, F: Family> Send for Held<O, F> where F::Of<'static>: Send {}
+// SAFETY: sending it sends the owner and the value together. If the value holds a reference to the owner, it is
+// only `Send` if the owner is `Sync`.
+unsafe impl<O: Send, F: Family> Send for Held<O, F> where F::Of<'static>: Send {}
 // SAFETY: sharing it shares the owner and the value, nothing else.
 unsafe impl<O: Sync, F: Family> Sync for Held<O, F> where F::Of<'static>: Sync {}
 
@@ -87,7 +88,7 @@ mod tests {
         let held =
             Held::<String, Words>::new("one two three".to_owned(), |text| Ok::<_, ()>(text.split(' ').collect()));
         let moved = Box::new(held.unwrap());
-        assert_eq!(moved.with(|words| words.len()), 3);
+        assert_eq!(moved.with(|words| words.iter().count()), 3);
         assert_eq!(moved.with(|words| words[2].to_owned()), "three");
         assert_eq!(moved.owner(), "one two three");
     }

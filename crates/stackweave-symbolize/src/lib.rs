@@ -1,9 +1,19 @@
 //! Native addresses to names, lines and inlined calls, in process.
 #![forbid(unsafe_code)]
 
+mod debug_file;
+mod demangle;
+mod dwarf;
+mod elf;
+mod function_starts;
+mod mini_debug_info;
+mod module_file;
 mod options;
 mod resolved;
+mod shelf;
+mod split;
 mod symbolizer;
+mod symbols;
 
 pub use options::{MODE_VARIABLE, Mode, Options, UnknownMode};
 pub use resolved::{Frame, Reason, Resolved, Source, Symbolized};

@@ -24,6 +24,7 @@
 //! | capture what a signal interrupted | [`capture_from_context`] |
 //! | walk through generated code | [`register_code`] |
 //! | pay the start-up cost at a chosen time | [`prepare`] |
+//! | know the modules that addresses lie in | [`modules`] |
 //! | see how well the caches do | [`stats`] |
 //!
 //! It never fails the program it looks at: every read is inside the thread's stack, a frame must lie
@@ -57,7 +58,7 @@ pub use captured::Captured;
 #[doc(hidden)]
 pub use platform::fuzzing;
 pub use platform::{RegisteredCode, register_code};
-pub use stackweave_core::{CodeAddress, StackPointer, StopReason};
+pub use stackweave_core::{BuildId, CodeAddress, Module, ModuleList, StackPointer, StopReason};
 pub use stats::{Stats, UnloadWatch};
 
 /// Captures the calling thread's stack into `frames`, innermost first.
@@ -105,6 +106,12 @@ pub unsafe fn capture_from_context(
 /// handler calls this first.
 pub fn prepare() {
     platform::prepare();
+}
+
+/// The modules that are loaded now: what [`CodeAddress`]es lie in, and which files they came from. Asks the
+/// loader, allocates, and is not for signal handlers.
+pub fn modules() -> ModuleList {
+    platform::modules()
 }
 
 /// Totals over all threads since the process began.

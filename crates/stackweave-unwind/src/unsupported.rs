@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use stackweave_core::{CodeAddress, StackPointer, StopReason};
+use stackweave_core::{CodeAddress, ModuleList, StackPointer, StopReason};
 
 use crate::captured::Captured;
 use crate::stats::{Stats, UnloadWatch};
@@ -42,6 +42,10 @@ pub(crate) unsafe fn capture_from_context(
 }
 
 pub(crate) fn prepare() {}
+
+pub(crate) fn modules() -> ModuleList {
+    ModuleList::default()
+}
 
 pub(crate) fn stats() -> Stats {
     Stats::none(UnloadWatch::NeverUnloads)

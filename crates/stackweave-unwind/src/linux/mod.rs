@@ -1,5 +1,6 @@
 //! Capture on Linux. The platform's contract (see `unsupported.rs` for its twin): `capture`,
-//! `capture_from_context`, `prepare`, `stats`, `register_code` and `RegisteredCode`.
+//! `capture_with_stack_pointers`, `capture_from_context`, `prepare`, `stats`, `modules`, `register_code` and
+//! `RegisteredCode`.
 
 mod arch;
 mod capture;
@@ -11,6 +12,7 @@ mod general;
 mod last_stack;
 mod loader;
 mod lookup;
+mod module_list;
 mod plain_steps;
 mod registered_code;
 mod rule;
@@ -29,6 +31,7 @@ use stackweave_core::{CodeAddress, StackPointer};
 use crate::captured::Captured;
 use capture::Output;
 
+pub(crate) use module_list::modules;
 pub use registered_code::{RegisteredCode, register_code};
 pub(crate) use thread_state::stats;
 

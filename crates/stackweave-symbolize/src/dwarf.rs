@@ -1,0 +1,109 @@
+//! Debug information of one file: names, lines and inlined calls.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use addr2line::{Context, LookupContinuation as _, LookupResult};
+use gimli::{EndianSlice, LittleEndian, Section as _, SectionId};
+use object::{Object as _, ObjectSection as _};
+use stackweave_store::{Family, Held};
+
+use crate::elf;
+use crate::shelf::{Bytes, Shelf};
+use crate::split::SplitFiles;
+
+pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// A frame as debug information has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DwarfFrame {
+    /// The linkage name, not demangled.
+    pub(crate) function: Option<String>,
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u32>,
+    pub(crate) column: Option<u32>,
+}
+
+/// Debug information, parsed as far as it was asked for.
+#[derive(Debug)]
+pub(crate) struct Dwarf {
+    parsed: Mutex<Held<Shelf<Bytes>, Parsed>>,
+}
+
+#[derive(Debug)]
+struct Parsed;
+
+impl Family for Parsed {
+    type Of<'a> = ParsedDwarf<'a>;
+}
+
+struct ParsedDwarf<'a> {
+    context: Context<Slice<'a>>,
+    split: SplitFiles<'a>,
+}
+
+impl Dwarf {
+    /// Opens the debug information in `file`, and in `supplement` what it shares with other files. `None` if
+    /// there is none, or it is malformed. `package` is where split debug information may lie beside the file.
+    pub(crate) fn open(file: Bytes, supplement: Option<Bytes>, package: Option<PathBuf>) -> Option<Self> {
+        let held = Held::new(Shelf::new(), |shelf| {
+            let mut dwarf = load(shelf.put(file), shelf).ok_or(())?;
+            if let Some(supplement) = supplement {
+                dwarf.set_sup(load(shelf.put(supplement), shelf).ok_or(())?);
+            }
+            let context = Context::from_dwarf(dwarf).map_err(drop)?;
+            Ok::<_, ()>(ParsedDwarf { context, split: SplitFiles::new(shelf, package) })
+        });
+        held.ok().map(|held| Self { parsed: Mutex::new(held) })
+    }
+
+    /// The frames at `stated`, innermost first; none if it is not covered.
+    pub(crate) fn frames(&self, stated: u64) -> Vec<DwarfFrame> {
+        let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        parsed.with(|parsed| parsed.frames(stated).unwrap_or_default())
+    }
+}
+
+impl<'a> ParsedDwarf<'a> {
+    fn frames(&'a self, stated: u64) -> Result<Vec<DwarfFrame>, gimli::Error> {
+        let mut lookup = self.context.find_frames(stated);
+        let mut frames = loop {
+            match lookup {
+                LookupResult::Output(frames) => break frames?,
+                LookupResult::Load { load, continuation } => {
+                    lookup = continuation.resume(self.split.find(&load));
+                }
+            }
+        };
+        let mut found = Vec::new();
+        while let Some(frame) = frames.next()? {
+            let function =
+                frame.function.and_then(|function| function.raw_name().map(std::borrow::Cow::into_owned).ok());
+            let location = frame.location.as_ref();
+            found.push(DwarfFrame {
+                function,
+                file: location.and_then(|location| location.file).map(str::to_owned),
+                // A line or column of 0 means that there is none.
+                line: location.and_then(|location| location.line).filter(|line| *line != 0),
+                column: location.and_then(|location| location.column).filter(|column| *column != 0),
+            });
+        }
+        // A unit can cover an address and yet say nothing of it.
+        found.retain(|frame| frame.function.is_some() || frame.line.is_some());
+        Ok(found)
+    }
+}
+
+/// Loads the sections of debug information.
+fn load<'a>(bytes: &'a [u8], shelf: &'a Shelf<Bytes>) -> Option<gimli::Dwarf<Slice<'a>>> {
+    let elf = elf::parse(bytes)?;
+    let section = |id: SectionId| Ok::<_, ()>(EndianSlice::new(elf::section(&elf, id.name(), shelf), LittleEndian));
+    let dwarf = gimli::Dwarf::load(section).ok()?;
+    (!dwarf.debug_info.reader().is_empty()).then_some(dwarf)
+}
+
+/// Whether a file has debug information of its own.
+pub(crate) fn is_in(elf: &elf::Elf<'_>) -> bool {
+    let has = |name| elf.section_by_name(name).is_some_and(|section| section.size() > 0 && section.data().is_ok());
+    has(".debug_info") || has(".zdebug_info")
+}

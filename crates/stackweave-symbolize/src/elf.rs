@@ -1,0 +1,80 @@
+//! The parts of an ELF file that this crate reads.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object as _, ObjectSection as _};
+use stackweave_core::BuildId;
+use stackweave_store::{Family, Held, MappedFile};
+
+use crate::shelf::{Bytes, Shelf};
+
+pub(crate) type Elf<'a> = ElfFile64<'a, Endianness>;
+
+/// Parses a file.
+pub(crate) fn parse(bytes: &[u8]) -> Option<Elf<'_>> {
+    Elf::parse(bytes).ok()
+}
+
+/// A file that stays parsed.
+#[derive(Debug)]
+pub(crate) struct ElfImage(Held<Bytes, ParsedElf>);
+
+#[derive(Debug)]
+struct ParsedElf;
+
+impl Family for ParsedElf {
+    type Of<'a> = Elf<'a>;
+}
+
+impl ElfImage {
+    /// Parses `bytes`; `None` if they are not an ELF file of this kind of machine.
+    pub(crate) fn parse(bytes: Bytes) -> Option<Self> {
+        Held::new(bytes, |bytes| parse(bytes).ok_or(())).ok().map(Self)
+    }
+
+    /// Maps and parses the file at `path`.
+    pub(crate) fn open(path: &Path) -> Option<Self> {
+        let file = MappedFile::open(path).ok()?;
+        Self::parse(Bytes::Mapped(Arc::new(file)))
+    }
+
+    /// Lends the parsed file.
+    pub(crate) fn with<R>(&self, look: impl for<'a> FnOnce(&'a Elf<'a>) -> R) -> R {
+        self.0.with(look)
+    }
+
+    /// The file's bytes.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        self.0.owner()
+    }
+
+    /// The build id that the linker gave it.
+    pub(crate) fn build_id(&self) -> Option<BuildId> {
+        self.with(|elf| BuildId::new(elf.build_id().ok()??))
+    }
+}
+
+/// No section of a file this small grows larger than this when it is decompressed.
+fn largest_decompressed(compressed: u64) -> u64 {
+    const RATIO: u64 = 1100;
+    const LIMIT: u64 = 4 << 30;
+    compressed.saturating_mul(RATIO).saturating_add(4096).min(LIMIT)
+}
+
+/// A section's bytes, decompressed onto `shelf` if need be; empty if it is not there.
+pub(crate) fn section<'a>(elf: &Elf<'a>, name: &str, shelf: &'a Shelf<Bytes>) -> &'a [u8] {
+    let Some(section) = elf.section_by_name(name) else { return &[] };
+    let Ok(data) = section.compressed_data() else { return &[] };
+    if data.format == object::CompressionFormat::None {
+        return data.data;
+    }
+    if data.uncompressed_size > largest_decompressed(data.data.len() as u64) {
+        return &[];
+    }
+    match data.decompress() {
+        Ok(decompressed) => shelf.put(Bytes::Taken(decompressed.into())),
+        Err(_) => &[],
+    }
+}

@@ -1,0 +1,105 @@
+//! A file's symbols, by address.
+
+use object::read::elf::{Sym as _, SymbolTable};
+use object::{Endianness, elf};
+
+use crate::elf::Elf;
+
+/// A function's symbol.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    start: u64,
+    size: u32,
+    /// Where the name lies in the table's strings, and, in the top bits, how good a name it is.
+    name: u32,
+    /// Lower is better: among symbols of one address the best names it.
+    rank: u8,
+}
+
+/// The functions of one symbol table, sorted.
+#[derive(Debug, Default)]
+pub(crate) struct SymbolIndex {
+    entries: Vec<Entry>,
+    /// How far back an enclosing symbol can begin.
+    largest: u64,
+}
+
+/// Which of a file's tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    Symtab,
+    Dynsym,
+}
+
+/// A symbol that holds an address: where it begins, and where its name lies in the table's strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) start: u64,
+    pub(crate) name: u32,
+    /// Whether the table says where the function ends; if not, it may be another one without a symbol.
+    pub(crate) is_sized: bool,
+}
+
+/// How many symbols before an address are looked at for one that encloses it.
+const LOOK_BACK: usize = 32;
+
+impl SymbolIndex {
+    pub(crate) fn build(elf: &Elf<'_>, which: Which) -> Self {
+        let table = table(elf, which);
+        let endian = elf.endian();
+        let mut entries = Vec::with_capacity(table.len() / 2);
+        for symbol in table.iter() {
+            let rank = match symbol.st_bind() {
+                elf::STB_GLOBAL | elf::STB_GNU_UNIQUE => 0,
+                elf::STB_WEAK => 1,
+                _ => 2,
+            };
+            let is_function = match symbol.st_type() {
+                elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
+                elf::STT_NOTYPE => symbol.st_size(endian) > 0,
+                _ => false,
+            };
+            let is_defined = symbol.st_shndx(endian) != elf::SHN_UNDEF && symbol.st_value(endian) != 0;
+            if is_function && is_defined {
+                let size = u32::try_from(symbol.st_size(endian)).unwrap_or(u32::MAX);
+                let name = symbol.st_name(endian);
+                entries.push(Entry { start: symbol.st_value(endian), size, name, rank });
+            }
+        }
+        entries.sort_by_key(|entry| (entry.start, entry.rank));
+        let largest = entries.iter().map(|entry| u64::from(entry.size)).max().unwrap_or(0);
+        Self { entries, largest }
+    }
+
+    /// The symbol that holds `stated`: the innermost one, by its best name.
+    pub(crate) fn find(&self, stated: u64) -> Option<Found> {
+        let after = self.entries.partition_point(|entry| entry.start <= stated);
+        let before = &self.entries[..after];
+        let reach = stated.saturating_sub(self.largest);
+        let encloses = |entry: &&Entry| stated - entry.start < u64::from(entry.size);
+        let candidates = before.iter().rev().take(LOOK_BACK).take_while(|entry| entry.start >= reach);
+        let found = candidates.clone().find(encloses).or_else(|| before.last().filter(|entry| entry.size == 0))?;
+        // Of all symbols that begin there, the one with the best rank comes first.
+        let first = before.partition_point(|entry| entry.start < found.start);
+        let same = before[first..].iter().take_while(|entry| entry.start == found.start);
+        let best = same.clone().find(|entry| entry.size == found.size).unwrap_or(found);
+        Some(Found { start: best.start, name: best.name, is_sized: best.size != 0 })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// The name that lies at `offset` in the strings of a file's table.
+pub(crate) fn name<'a>(elf: &Elf<'a>, which: Which, offset: u32) -> Option<&'a str> {
+    let name = table(elf, which).strings().get(offset).ok()?;
+    std::str::from_utf8(name).ok().filter(|name| !name.is_empty())
+}
+
+fn table<'a, 'f>(elf: &'f Elf<'a>, which: Which) -> &'f SymbolTable<'a, elf::FileHeader64<Endianness>> {
+    match which {
+        Which::Symtab => elf.elf_symbol_table(),
+        Which::Dynsym => elf.elf_dynamic_symbol_table(),
+    }
+}

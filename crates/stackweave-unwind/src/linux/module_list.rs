@@ -1,0 +1,99 @@
+//! The modules of this process, for those who give addresses names.
+
+use core::ffi::{CStr, c_int, c_void};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use stackweave_core::{BuildId, Module, ModuleList};
+
+/// The modules that are loaded now.
+pub(crate) fn modules() -> ModuleList {
+    let mut modules: Vec<Module> = Vec::new();
+    // SAFETY: the callback fits and `modules` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut modules).cast()) };
+    ModuleList::new(modules)
+}
+
+unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, modules: *mut c_void) -> c_int {
+    // SAFETY: the loader passes valid data, and `modules` is what is given above.
+    let (info, modules) = unsafe { (&*info, &mut *modules.cast::<Vec<Module>>()) };
+    // SAFETY: the loader vouches for its headers while the callback runs.
+    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    let address = |header: &libc::Elf64_Phdr| info.dlpi_addr.wrapping_add(header.p_vaddr);
+    let loaded = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let start = loaded().map(address).min();
+    let end = loaded().map(|header| address(header).wrapping_add(header.p_memsz)).max();
+    if let Some((start, end)) = start.zip(end) {
+        let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
+        let build_id = notes.map(|header| bytes(address(header), header.p_memsz)).find_map(build_id_in);
+        let path = path_of(info, modules.is_empty());
+        modules.push(Module { path, build_id, bias: info.dlpi_addr, start, end });
+    }
+    0
+}
+
+/// The loader names libraries by their path, and the program itself, which comes first, by nothing.
+fn path_of(info: &libc::dl_phdr_info, is_first: bool) -> PathBuf {
+    if info.dlpi_name.is_null() {
+        return PathBuf::new();
+    }
+    // SAFETY: a string that the loader keeps while the module is loaded.
+    let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
+    match name {
+        b"" if is_first => std::env::current_exe().unwrap_or_default(),
+        b"" | b"linux-vdso.so.1" => PathBuf::from("[vdso]"),
+        name => PathBuf::from(OsStr::from_bytes(name)),
+    }
+}
+
+/// The bytes of a loaded segment.
+fn bytes(address: u64, length: u64) -> &'static [u8] {
+    let pointer = core::ptr::with_exposed_provenance::<u8>(address as usize);
+    // SAFETY: a segment of a module that stays loaded while the loader's callback runs, in which alone these
+    // bytes are used.
+    unsafe { core::slice::from_raw_parts(pointer, length as usize) }
+}
+
+/// The build id in a module's notes.
+fn build_id_in(mut notes: &[u8]) -> Option<BuildId> {
+    const GNU_BUILD_ID: u32 = 3;
+    loop {
+        let [name_size, size, kind] = [0, 4, 8].map(|at| notes.get(at..at + 4).and_then(<[u8]>::first_chunk));
+        let (name_size, size) = (u32::from_le_bytes(*name_size?) as usize, u32::from_le_bytes(*size?) as usize);
+        let content = 12usize.checked_add(name_size.checked_next_multiple_of(4)?)?;
+        let id = notes.get(content..content.checked_add(size)?)?;
+        if u32::from_le_bytes(*kind?) == GNU_BUILD_ID && notes.get(12..12 + name_size) == Some(b"GNU\0") {
+            return BuildId::new(id);
+        }
+        notes = notes.get(content.checked_add(size.checked_next_multiple_of(4)?)?..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_and_its_c_library_are_there() {
+        let modules = modules();
+        let here = this_program_and_its_c_library_are_there as *const () as u64;
+        let (_, program) = modules.find(here).unwrap();
+        assert_eq!(program.path, std::env::current_exe().unwrap());
+        let strlen = (libc::strlen as unsafe extern "C" fn(*const i8) -> usize) as *const () as u64;
+        let (_, library) = modules.find(strlen).unwrap();
+        assert!(library.name().starts_with("libc.so") || library.name().starts_with("libc-"), "{library:?}");
+        assert_eq!(library.build_id.as_ref().map(|id| id.as_bytes().len()), Some(20));
+        assert!(modules.as_slice().iter().any(|module| module.name() == "[vdso]"), "{modules:?}");
+    }
+
+    #[test]
+    fn malformed_notes_have_no_build_id() {
+        let note = [4, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0, b'G', b'N', b'U', 0, 1, 2, 3, 0];
+        assert_eq!(build_id_in(&note), BuildId::new(&[1, 2, 3]));
+        for length in 0..19 {
+            assert_eq!(build_id_in(&note[..length]), None);
+        }
+        assert_eq!(build_id_in(&[0xff; 64]), None);
+    }
+}
