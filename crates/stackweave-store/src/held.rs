@@ -88,7 +88,7 @@ mod tests {
         let held =
             Held::<String, Words>::new("one two three".to_owned(), |text| Ok::<_, ()>(text.split(' ').collect()));
         let moved = Box::new(held.unwrap());
-        assert_eq!(moved.with(|words| words.iter().count()), 3);
+        assert_eq!(moved.with(|words| words.join("+")), "one+two+three");
         assert_eq!(moved.with(|words| words[2].to_owned()), "three");
         assert_eq!(moved.owner(), "one two three");
     }

@@ -1,10 +1,8 @@
-//! The parts of the demo: a stack that crosses languages, its names, and a stopwatch.
+//! The parts of the demo: a stack that crosses languages, and a stopwatch.
 
-mod name;
 mod sort;
 mod stopwatch;
 
-pub use name::{FrameName, name_of};
 pub use sort::sort_through_c;
 pub use stopwatch::{Cost, interleaved_costs};
 

@@ -3,9 +3,11 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::ptr;
+use std::time::Instant;
 
-use stackweave_demo::{Cost, interleaved_costs, name_of, sort_through_c};
-use stackweave_unwind::{Captured, CodeAddress, capture};
+use stackweave_demo::{Cost, interleaved_costs, sort_through_c};
+use stackweave_symbolize::{Frame, Options, Resolved, Symbolizer};
+use stackweave_unwind::{Captured, CodeAddress, capture, modules};
 
 const DEPTH: usize = 128;
 const ROUNDS: u32 = 101;
@@ -72,13 +74,34 @@ fn agree(observation: &Observation) -> bool {
 }
 
 fn print_stack(out: &mut impl Write, observation: &Observation) -> io::Result<()> {
-    writeln!(out, "\n  #  {:NAME_WIDTH$}  module+offset", "function")?;
-    for (index, frame) in observation.frames.iter().enumerate() {
-        let name = name_of(*frame);
-        let function = shortened(name.function.as_deref().unwrap_or("(no symbol)"));
-        writeln!(out, "{index:3}  {function:NAME_WIDTH$}  {}", name.place)?;
+    let symbolizer = Symbolizer::new(Options::default());
+    let start = Instant::now();
+    let resolved = symbolizer.resolve(&observation.frames, &modules());
+    let elapsed = start.elapsed();
+    writeln!(out, "\n  #  {:NAME_WIDTH$}  where", "function")?;
+    for (index, resolved) in resolved.iter().enumerate() {
+        let place = format!("{}+{:#x}", resolved.module.as_deref().unwrap_or("?"), resolved.offset);
+        for (frame, number) in resolved.frames().iter().zip(numbers(index, resolved)) {
+            let at = source_place(frame).unwrap_or_else(|| place.clone());
+            writeln!(out, "{number:>3}  {:NAME_WIDTH$}  {at}", shortened(&frame.function))?;
+        }
+        if resolved.frames().is_empty() {
+            writeln!(out, "{index:3}  {:NAME_WIDTH$}  {place}", "(unknown)")?;
+        }
     }
-    writeln!(out, "     {}\n", observation.captured.stop)
+    writeln!(out, "     {}; named in {:.0} ms\n", observation.captured.stop, elapsed.as_secs_f64() * 1e3)
+}
+
+/// The number of a frame, shown at its outermost function: those inlined into it share it.
+fn numbers(index: usize, resolved: &Resolved) -> impl Iterator<Item = String> {
+    resolved.frames().iter().map(move |frame| if frame.is_inlined { "⤷".to_owned() } else { index.to_string() })
+}
+
+/// The file, without most of its folders, and the line.
+fn source_place(frame: &Frame) -> Option<String> {
+    let (file, line) = (frame.file.as_deref()?, frame.line?);
+    let parts: Vec<&str> = file.rsplit('/').take(2).collect();
+    Some(format!("{}:{line}", parts.into_iter().rev().collect::<Vec<_>>().join("/")))
 }
 
 fn shortened(name: &str) -> String {
