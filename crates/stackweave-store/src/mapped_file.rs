@@ -24,6 +24,11 @@ impl FileIdentity {
         std::fs::metadata(path).map(|metadata| Self::of_metadata(&metadata))
     }
 
+    /// Whether both are the same file, in whatever state.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
     fn of_metadata(metadata: &Metadata) -> Self {
         let modified_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
         Self { device: metadata.dev(), inode: metadata.ino(), size: metadata.size(), modified_ns }
@@ -107,8 +112,12 @@ mod tests {
         let other = scratch("identity-other");
         std::fs::write(&other, b"second").unwrap();
         std::fs::rename(&other, &path).unwrap();
-        assert_ne!(FileIdentity::of_path(&path).unwrap(), first.identity());
+        let second = FileIdentity::of_path(&path).unwrap();
+        assert!(second != first.identity() && !second.is_same_file(&first.identity()));
         assert_eq!(&*first, b"first");
+        std::fs::write(&path, b"second, rewritten").unwrap();
+        let rewritten = FileIdentity::of_path(&path).unwrap();
+        assert!(rewritten != second && rewritten.is_same_file(&second));
         std::fs::remove_file(&path).unwrap();
     }
 

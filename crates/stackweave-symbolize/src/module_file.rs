@@ -25,6 +25,7 @@ pub(crate) struct ModuleFile {
     image: Arc<ElfImage>,
     /// The file that was opened, unless the bytes are the kernel's own.
     opened: Option<(PathBuf, FileIdentity)>,
+    has_build_id: bool,
     debug: OnceLock<DebugFiles>,
     dwarf: OnceLock<Option<Dwarf>>,
     tables: [OnceLock<NamedTable>; 3],
@@ -50,13 +51,15 @@ impl ModuleFile {
         let name = Arc::from(module.name());
         if debug_file::is_kernels(&module.path) {
             let image = debug_file::read_from_memory(module).ok_or(Reason::MissingFile)?;
-            return Ok(Self::new(name, image, None));
+            return Ok(Self::new(name, image, None, true));
         }
         let elsewhere = options.search_path.iter().flat_map(|folder| debug_file::places_in(folder, module));
         let mut reason = Reason::MissingFile;
         for path in std::iter::once(module.path.clone()).chain(elsewhere) {
             match open_checked(&path, module.build_id.as_ref()) {
-                Ok((image, identity)) => return Ok(Self::new(name, image, Some((path, identity)))),
+                Ok((image, identity)) => {
+                    return Ok(Self::new(name, image, Some((path, identity)), module.build_id.is_some()));
+                }
                 Err(Reason::MissingFile) => {}
                 Err(other) => reason = other,
             }
@@ -64,15 +67,17 @@ impl ModuleFile {
         Err(reason)
     }
 
-    fn new(name: Arc<str>, image: ElfImage, opened: Option<(PathBuf, FileIdentity)>) -> Self {
-        let image = Arc::new(image);
-        Self { name, image, opened, debug: OnceLock::new(), dwarf: OnceLock::new(), tables: Default::default() }
+    fn new(name: Arc<str>, image: ElfImage, opened: Option<(PathBuf, FileIdentity)>, has_build_id: bool) -> Self {
+        let (debug, dwarf, tables) = Default::default();
+        Self { name, image: Arc::new(image), opened, has_build_id, debug, dwarf, tables }
     }
 
-    /// Whether the file at its path is still the one that was opened. One that is gone is: its bytes stay.
+    /// Whether what was read is still true of the module. A file that is gone stays, and so does one whose
+    /// place another has taken, if the module is known by its build id; one that was written to does not.
     pub(crate) fn is_current(&self) -> bool {
         let Some((path, identity)) = &self.opened else { return true };
-        FileIdentity::of_path(path).map_or(true, |now| now == *identity)
+        let Ok(now) = FileIdentity::of_path(path) else { return true };
+        now == *identity || (self.has_build_id && !now.is_same_file(identity))
     }
 
     /// What is at `stated`.

@@ -198,17 +198,20 @@ impl Symbolizer {
         let key = key(module);
         let known = self.lock().get(&key).cloned();
         if let Some(known) = known {
-            match &known.file {
-                Ok(file) if !file.is_current() => {}
-                _ => return known,
+            if known.file.as_ref().is_ok_and(ModuleFile::is_current) {
+                return known;
             }
+            self.lock().remove(&key);
             self.counters.replaced.fetch_add(1, Ordering::Relaxed);
         }
         self.counters.modules.fetch_add(1, Ordering::Relaxed);
         let open = || ModuleFile::open(module, &self.options);
         let file = catch_unwind(AssertUnwindSafe(open)).unwrap_or(Err(Reason::BadFile));
         let known = Arc::new(Known { file, name: module.name().into(), resolved: Mutex::default() });
-        self.lock().insert(key, Arc::clone(&known));
+        // A file that can't be read now may be there the next time.
+        if known.file.is_ok() {
+            self.lock().insert(key, Arc::clone(&known));
+        }
         known
     }
 
