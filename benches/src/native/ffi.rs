@@ -103,5 +103,6 @@ unsafe extern "C" {
     pub(super) fn nofp_tree(capture: CaptureFn, buffer: *mut *mut c_void, max: usize);
     pub(super) fn fp_tree(capture: CaptureFn, buffer: *mut *mut c_void, max: usize);
 
+    pub(super) fn bench_thread_cpu_ns() -> f64;
     fn bench_capture_nothing(buffer: *mut *mut c_void, max: usize) -> usize;
 }

@@ -9,6 +9,7 @@ mod evicted;
 mod ffi;
 mod first_capture;
 mod new_address;
+mod new_rule;
 mod no_reuse;
 mod same_stack;
 mod stage;
@@ -28,13 +29,14 @@ const DEPTHS: [usize; 3] = [10, 30, 100];
 type Measure = fn(&[Unwinder], Effort, &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()>;
 
 /// Bench, what it is about, and how it is done.
-const MEASUREMENTS: [(&str, &str, Measure); 7] = [
+const MEASUREMENTS: [(&str, &str, Measure); 8] = [
     ("native/same-stack", "same stack again and again", same_stack::measure),
     ("native/changing-stack", "changing stack", changing_stack::measure),
     ("native/no-reuse", "rules known, stack moved", no_reuse::measure),
     ("native/evicted", "caches evicted", evicted::measure),
     ("native/threads", "one and two threads", two_threads::measure),
     ("native/new-address", "addresses never seen", new_address::measure),
+    ("native/new-rule", "one rule in a big library", new_rule::measure),
     ("native/first-capture", "first capture in a process", first_capture::measure),
 ];
 

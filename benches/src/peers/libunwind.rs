@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::{CaptureFn, Unwinder, shared_library};
 
-pub(super) const NAME: &str = "libunwind";
+pub(crate) const NAME: &str = "libunwind";
 
 type UnwBacktrace = unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int;
 

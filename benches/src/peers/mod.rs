@@ -5,13 +5,14 @@
 
 mod backtrace_crate;
 mod frame_pointer;
-mod framehop;
+pub(crate) mod framehop;
 mod glibc;
 mod libgcc;
-mod libunwind;
-mod ours;
-mod shared_library;
-mod torch;
+pub(crate) mod libunwind;
+pub(crate) mod ours;
+pub(crate) mod shared_library;
+pub(crate) mod torch;
+pub(crate) mod unwind_tables;
 
 use std::ffi::c_void;
 use std::fmt::Write;

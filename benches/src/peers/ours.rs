@@ -7,7 +7,7 @@ use stackweave_unwind::CodeAddress;
 
 use super::Unwinder;
 
-pub(super) const NAME: &str = "stackweave";
+pub(crate) const NAME: &str = "stackweave";
 
 pub(super) fn load() -> Unwinder {
     Unwinder {

@@ -10,16 +10,16 @@ use crate::machine;
 
 /// A library that stays loaded until the process ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SharedLibrary(*mut c_void);
+pub(crate) struct SharedLibrary(*mut c_void);
 
-pub(super) fn open(name: &CStr) -> Result<SharedLibrary, String> {
+pub(crate) fn open(name: &CStr) -> Result<SharedLibrary, String> {
     // SAFETY: the name is a C string; the library's initialisers are trusted as those of any dependency.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() { Err(last_error()) } else { Ok(SharedLibrary(handle)) }
 }
 
 impl SharedLibrary {
-    pub(super) fn symbol(self, name: &CStr) -> Result<*const c_void, String> {
+    pub(crate) fn symbol(self, name: &CStr) -> Result<*const c_void, String> {
         // SAFETY: the handle is open for good and the name is a C string.
         let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
         if address.is_null() { Err(last_error()) } else { Ok(address) }

@@ -31,27 +31,47 @@ type Unwind = unsafe extern "C" fn(*mut Frames) -> *mut Frames;
 type Delete = unsafe extern "C" fn(*mut c_void);
 
 static ENTRY: OnceLock<(Unwind, Delete)> = OnceLock::new();
-static VERSION: OnceLock<String> = OnceLock::new();
+static FOUND: OnceLock<Option<Torch>> = OnceLock::new();
+
+#[derive(Debug)]
+struct Torch {
+    version: String,
+    /// The library that holds most of it.
+    library: String,
+}
 
 pub(super) fn load() -> Unwinder {
     Unwinder {
         name: NAME,
-        version: || format!("{}, torch::unwind::unwind()", VERSION.get().map_or("unknown", String::as_str)),
-        capture: find().and_then(|(version, library)| {
-            VERSION.get_or_init(|| version);
-            install(&library)
-        }),
+        version: || {
+            let version = found().map_or("unknown", |torch| torch.version.as_str());
+            format!("{version}, torch::unwind::unwind()")
+        },
+        capture: library().ok_or_else(|| "not installed".to_owned()).and_then(install),
         needs_frame_pointers: false,
         remembers_addresses: true,
     }
 }
 
-fn find() -> Result<(String, String), String> {
-    let python = env::var(PYTHON).unwrap_or_else(|_| "python3".to_owned());
-    let output = Command::new(python).args(["-c", FIND]).output().ok().filter(|output| output.status.success());
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+/// The Python that has torch, or would have it.
+pub(crate) fn python() -> String {
+    env::var(PYTHON).unwrap_or_else(|_| "python3".to_owned())
+}
+
+/// Torch's big library, where there is one.
+pub(crate) fn library() -> Option<&'static str> {
+    found().map(|torch| torch.library.as_str())
+}
+
+fn found() -> Option<&'static Torch> {
+    FOUND.get_or_init(find).as_ref()
+}
+
+fn find() -> Option<Torch> {
+    let output = Command::new(python()).args(["-c", FIND]).output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8_lossy(&output.stdout);
     let mut lines = text.lines().map(str::to_owned);
-    lines.next().zip(lines.next()).ok_or_else(|| "not installed".to_owned())
+    Some(Torch { version: lines.next()?, library: lines.next()? })
 }
 
 fn install(library: &str) -> Result<CaptureFn, String> {

@@ -26,15 +26,27 @@ pub(crate) fn details(case: &Case) -> String {
     text
 }
 
-/// All cases, one line each, one column per peer: how many times our cost the peer's is.
+/// All cases, one line each, one column per peer: how many times our cost the peer's is. A peer that has no part in
+/// a case leaves its cell empty.
 pub(crate) fn ratios(cases: &[Case]) -> String {
-    let Some(first) = cases.first() else { return "nothing was measured\n".to_owned() };
+    if cases.is_empty() {
+        return "nothing was measured\n".to_owned();
+    }
+    let mut peers = Vec::new();
+    for entry in cases.iter().flat_map(Case::peers) {
+        if !peers.contains(&entry.peer) {
+            peers.push(entry.peer);
+        }
+    }
     let mut lines = vec![vec!["case".to_owned(), "ours".to_owned()]];
-    lines[0].extend(first.peers().iter().map(|entry| entry.peer.to_owned()));
+    lines[0].extend(peers.iter().map(|&peer| peer.to_owned()));
     for case in cases {
         let ours = case.ours().map(|cost| format!("{} {}", figure(cost), case.unit));
         let mut line = vec![format!("{}, {}", case.bench, case.name), ours.unwrap_or_else(|| our_absence(case))];
-        line.extend(case.peers().iter().map(|entry| cell(case, entry)));
+        line.extend(peers.iter().map(|peer| {
+            let entry = case.peers().iter().find(|entry| entry.peer == *peer);
+            entry.map(|entry| cell(case, entry)).unwrap_or_default()
+        }));
         lines.push(line);
     }
     format!("How many times our cost each peer's is (above 1: we are ahead)\n{}", aligned(&lines))
@@ -117,6 +129,16 @@ mod tests {
         let lines = text.lines().collect::<Vec<_>>();
         assert_eq!(lines[1], "case                           ours   slow           gone");
         assert_eq!(lines[2], "native/same-stack, nofp 10  50.0 ns  4.00x  not installed");
+    }
+
+    #[test]
+    fn a_peer_of_one_case_leaves_the_others_empty() {
+        let first = case(&[("ours", Some(50.0)), ("a", Some(200.0))]);
+        let text = ratios(&[first, case(&[("ours", Some(50.0)), ("b", Some(100.0)), ("a", Some(50.0))])]);
+        let lines = text.lines().collect::<Vec<_>>();
+        assert_eq!(lines[1], "case                           ours      a      b");
+        assert_eq!(lines[2], "native/same-stack, nofp 10  50.0 ns  4.00x");
+        assert_eq!(lines[3], "native/same-stack, nofp 10  50.0 ns  1.00x  2.00x");
     }
 
     #[test]
