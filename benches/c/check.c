@@ -5,10 +5,11 @@
 
 enum { MAX_FRAMES = 1024, MAX_OWN_FRAMES = 8 };
 
+/* Small: a library that is loaded late gets little room for what each thread has of its own. */
 static __thread struct {
     const struct job *job;
     struct subject *subject;
-    void *reference[MAX_FRAMES];
+    void **reference; /* MAX_FRAMES words */
 } checking;
 
 static size_t without_trailing_nulls(void **frames, size_t count)
@@ -75,8 +76,10 @@ void bench_check_one(const struct job *job, struct subject *subject, body_fn sce
 {
     if (subject->uncheckable)
         return;
+    void *reference[MAX_FRAMES];
     checking.job = job;
     checking.subject = subject;
+    checking.reference = reference;
     memset(job->buffer, 0, job->max * sizeof *job->buffer);
     scene(job, checking_capture, repetitions);
 }

@@ -11,6 +11,7 @@ mod first_capture;
 mod new_address;
 mod new_rule;
 mod no_reuse;
+mod real_stack;
 mod same_stack;
 mod stage;
 mod two_threads;
@@ -29,8 +30,9 @@ const DEPTHS: [usize; 3] = [10, 30, 100];
 type Measure = fn(&[Unwinder], Effort, &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()>;
 
 /// Bench, what it is about, and how it is done.
-const MEASUREMENTS: [(&str, &str, Measure); 8] = [
+const MEASUREMENTS: [(&str, &str, Measure); 9] = [
     ("native/same-stack", "same stack again and again", same_stack::measure),
+    ("native/real-stack", "Python and torch", real_stack::measure),
     ("native/changing-stack", "changing stack", changing_stack::measure),
     ("native/no-reuse", "rules known, stack moved", no_reuse::measure),
     ("native/evicted", "caches evicted", evicted::measure),

@@ -93,6 +93,15 @@ pub(super) fn run(scene: &Scene, unwinders: &[Unwinder]) -> io::Result<Results> 
     Ok(cast.results(unwinders))
 }
 
+/// The scene on the stack of whoever calls, whatever that is: the chain is not descended.
+pub(super) fn run_here(scene: &Scene, unwinders: &[Unwinder]) -> Results {
+    let mut cast = Cast::new(scene, unwinders);
+    let mut job = cast.job(scene);
+    // SAFETY: the job's pointers lead into `cast`, which lives on.
+    unsafe { (scene.driver)(&raw mut job) };
+    cast.results(unwinders)
+}
+
 /// The same scene on two threads at once.
 pub(super) fn run_pair(scene: &Scene, unwinders: &[Unwinder]) -> io::Result<[Results; 2]> {
     let mut casts = [Cast::new(scene, unwinders), Cast::new(scene, unwinders)];

@@ -1,8 +1,8 @@
-//! The rows file.
+//! The rows file, and the lines in which another process tells its results.
 
 use std::fmt::Write;
 
-use super::Row;
+use super::{Outcome, Row};
 
 /// A JSON list, one row per line.
 pub(crate) fn list(rows: &[Row<'_>]) -> String {
@@ -21,6 +21,56 @@ fn object(row: &Row<'_>) -> String {
         string(row.unit),
         row.ratio
     )
+}
+
+/// One contender's result, as [`parse_outcome`] reads it.
+pub(crate) fn outcome_line(peer: &str, outcome: &Outcome) -> String {
+    let peer = string(peer);
+    match outcome {
+        Outcome::Measured { cost, frames: Some(frames) } => {
+            format!("{{\"peer\": {peer}, \"cost\": {cost:.3}, \"frames\": {frames}}}")
+        }
+        Outcome::Measured { cost, frames: None } => format!("{{\"peer\": {peer}, \"cost\": {cost:.3}}}"),
+        Outcome::Absent(why) => format!("{{\"peer\": {peer}, \"absent\": {}}}", string(why)),
+    }
+}
+
+/// The contender and its result in a line of [`outcome_line`]'s.
+pub(crate) fn parse_outcome(line: &str) -> Option<(String, Outcome)> {
+    let number = |key| value(line, key).map(|rest| rest.split([',', '}']).next().unwrap_or_default());
+    let outcome = match number("cost") {
+        Some(cost) => Outcome::Measured {
+            cost: cost.parse().ok()?,
+            frames: number("frames").and_then(|frames| frames.parse().ok()),
+        },
+        None => Outcome::Absent(text(line, "absent")?),
+    };
+    Some((text(line, "peer")?, outcome))
+}
+
+/// The string under `key` in a line that holds one flat object.
+pub(crate) fn text(line: &str, key: &str) -> Option<String> {
+    let mut characters = value(line, key)?.strip_prefix('"')?.chars();
+    let mut text = String::new();
+    loop {
+        match characters.next()? {
+            '"' => return Some(text),
+            '\\' => match characters.next()? {
+                'u' => {
+                    let code = u32::from_str_radix(characters.as_str().get(..4)?, 16).ok()?;
+                    text.push(char::from_u32(code)?);
+                    characters.nth(3);
+                }
+                other => text.push(other),
+            },
+            other => text.push(other),
+        }
+    }
+}
+
+/// What follows a key, up to the end of the line.
+fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    line.split_once(&format!("\"{key}\": ")).map(|(_, rest)| rest)
 }
 
 fn string(text: &str) -> String {
@@ -56,6 +106,20 @@ mod tests {
     #[test]
     fn no_rows_are_an_empty_list() {
         assert_eq!(list(&[]), "[]\n");
+    }
+
+    #[test]
+    fn outcomes_survive_the_way_between_processes() {
+        let outcomes = [
+            Outcome::Measured { cost: 98.25, frames: Some(86) },
+            Outcome::Measured { cost: -1.5, frames: None },
+            Outcome::Absent("short: \"4\" of 86\nframes".to_owned()),
+        ];
+        for outcome in outcomes {
+            let line = outcome_line("a \"peer\"", &outcome);
+            assert_eq!(parse_outcome(&line), Some(("a \"peer\"".to_owned(), outcome)));
+        }
+        assert_eq!(parse_outcome("Traceback (most recent call last):"), None);
     }
 
     #[test]

@@ -1,0 +1,69 @@
+//! Stackweave against its peers: all in one process, in interleaved rounds, with one table at the end.
+//!
+//! Each area (`native`, ...) is a module that returns `report::Case`s; everything else here is shared.
+//! It is a library, so that a Python process can load it and measure on its own stack.
+
+mod machine;
+mod native;
+mod options;
+mod peers;
+mod report;
+mod statistics;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::{env, fs};
+
+use options::{Area, Command, Options};
+use report::{Case, json, table};
+
+/// The program: does what the command line asks for.
+pub fn main() -> ExitCode {
+    let outcome = match options::parse(env::args().skip(1)) {
+        Ok(Command::Help) => writeln!(io::stdout(), "{}", options::USAGE),
+        Ok(Command::Bench(options)) => bench(&options),
+        Ok(Command::FirstCapture { peer, depth }) => native::first_capture_here(&peer, depth),
+        Err(problem) => Err(io::Error::other(format!("{problem}\n{}", options::USAGE))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "stackweave-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench(options: &Options) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    write!(out, "{}", machine::describe())?;
+    let mut cases = Vec::new();
+    for area in &options.areas {
+        match area {
+            Area::Native => {
+                let unwinders = peers::all();
+                write!(out, "{}", peers::describe(&unwinders))?;
+                out.flush()?;
+                native::run(&unwinders, options, &mut |case| show(&mut out, &mut cases, case))?;
+            }
+        }
+    }
+    writeln!(out, "\n{}", table::ratios(&cases))?;
+    write_rows(options, &cases)?;
+    writeln!(out, "rows: {}", options.json.display())
+}
+
+fn show(out: &mut impl Write, cases: &mut Vec<Case>, case: Case) -> io::Result<()> {
+    write!(out, "\n{}", table::details(&case))?;
+    out.flush()?;
+    cases.push(case);
+    Ok(())
+}
+
+fn write_rows(options: &Options, cases: &[Case]) -> io::Result<()> {
+    if let Some(folder) = options.json.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let rows = cases.iter().flat_map(Case::rows).collect::<Vec<_>>();
+    fs::write(&options.json, json::list(&rows))
+}

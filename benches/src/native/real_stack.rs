@@ -1,0 +1,118 @@
+//! The stack of a real program: Python, torch and their libraries, built without frame pointers by many hands.
+//!
+//! Python builds the stack and calls this very code, loaded as a library, in its innermost frame.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::Command;
+use std::{env, iter};
+
+use super::stage::{self, Code, Scene};
+use crate::options::Effort;
+use crate::peers::{self, Unwinder, torch};
+use crate::report::{Case, Entry, Outcome, json};
+use crate::statistics::median;
+
+const SCRIPT: &str = include_str!("../../python/real_stack.py");
+
+/// What one process said of its stack, and its results by name.
+#[derive(Debug)]
+struct Told {
+    stack: String,
+    outcomes: Vec<(String, Outcome)>,
+}
+
+pub(super) fn measure(
+    unwinders: &[Unwinder],
+    effort: Effort,
+    done: &mut dyn FnMut(Case) -> io::Result<()>,
+) -> io::Result<()> {
+    let runs = iter::repeat_with(|| in_python(effort.pick(11, 41))).take(effort.pick(1, 5));
+    let told = match runs.collect::<Result<Vec<_>, _>>() {
+        Ok(told) => told,
+        Err(why) => return writeln!(io::stderr(), "native: no real stack: {why}"),
+    };
+    let entries = unwinders.iter().map(|unwinder| summary(unwinder.name, &told)).collect::<Vec<_>>();
+    let frames = match entries.first().map(|entry| &entry.outcome) {
+        Some(Outcome::Measured { frames: Some(frames), .. }) => format!(", {frames} frames"),
+        _ => String::new(),
+    };
+    let stack = told.first().map(|told| told.stack.as_str()).unwrap_or_default();
+    done(Case { bench: "native/real-stack", name: format!("{stack}{frames}"), unit: "ns", entries })
+}
+
+fn in_python(rounds: usize) -> Result<Told, String> {
+    let library = own_library().ok_or("this program's library is not beside it")?;
+    let mut command = Command::new(torch::python());
+    command.args(["-c", SCRIPT]).arg(library).arg(rounds.to_string());
+    let output = command.output().map_err(|error| format!("{}: {error}", torch::python()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{}: {}", output.status, said.lines().last().unwrap_or_default()));
+    }
+    parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| "Python said nothing of its stack".to_owned())
+}
+
+/// cargo leaves the library of a program that it runs among the dependencies.
+fn own_library() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let library = PathBuf::from("deps").join(concat!("lib", env!("CARGO_CRATE_NAME"), ".so"));
+    Some(program.with_file_name(library)).filter(|path| path.exists())
+}
+
+fn parse(lines: &str) -> Option<Told> {
+    let stack = lines.lines().find_map(|line| json::text(line, "stack"))?;
+    Some(Told { stack, outcomes: lines.lines().filter_map(json::parse_outcome).collect() })
+}
+
+/// The median over the processes, or why one of them has no figure.
+fn summary(peer: &'static str, told: &[Told]) -> Entry {
+    let of_peer = || told.iter().flat_map(|told| &told.outcomes).filter(|(name, _)| name == peer);
+    let absent = of_peer().map(|(_, outcome)| outcome).find(|outcome| outcome.cost().is_none());
+    let costs = of_peer().filter_map(|(_, outcome)| outcome.cost()).collect::<Vec<_>>();
+    let frames = of_peer().find_map(|(_, outcome)| match outcome {
+        Outcome::Measured { frames, .. } => *frames,
+        Outcome::Absent(_) => None,
+    });
+    let outcome = match (absent, median(&costs)) {
+        (Some(absent), _) => absent.clone(),
+        (None, Some(cost)) => Outcome::Measured { cost, frames },
+        (None, None) => Outcome::Absent("not sampled".to_owned()),
+    };
+    Entry { peer, outcome }
+}
+
+/// Python's part: measures on the stack of its caller and prints what [`parse`] reads.
+#[unsafe(no_mangle)]
+extern "C" fn stackweave_bench_measure_here(rounds: usize) {
+    let scene = Scene::repeated(Code::WithoutFramePointers, 0, rounds);
+    let results = stage::run_here(&scene, &peers::all());
+    let mut out = io::stdout().lock();
+    for Entry { peer, outcome } in results.entries(median) {
+        // Nobody is left to be told when the other end is gone.
+        let _ = writeln!(out, "{}", json::outcome_line(peer, &outcome));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_summed_up_by_their_median() {
+        let told = ["90.5", "70.0", "80.0"].map(|cost| {
+            let lines = [
+                r#"{"stack": "Python 3"}"#.to_owned(),
+                format!(r#"{{"peer": "whole", "cost": {cost}, "frames": 86}}"#),
+                r#"{"peer": "half", "absent": "short: 4 of 86 frames"}"#.to_owned(),
+            ];
+            parse(&lines.join("\n"))
+        });
+        let told = told.into_iter().flatten().collect::<Vec<_>>();
+        assert!(told.len() == 3 && told.iter().all(|told| told.stack == "Python 3"));
+        assert_eq!(summary("whole", &told).outcome, Outcome::Measured { cost: 80.0, frames: Some(86) });
+        assert_eq!(summary("half", &told).outcome, Outcome::Absent("short: 4 of 86 frames".to_owned()));
+        assert_eq!(summary("nobody", &told).outcome, Outcome::Absent("not sampled".to_owned()));
+        assert!(parse("").is_none());
+    }
+}
