@@ -10,7 +10,7 @@ use stackweave_core::{CodeAddress, StackPointer, StopReason};
 use crate::captured::Captured;
 use crate::platform::arch::{EntryRegisters, Registers};
 use crate::platform::counters::add;
-use crate::platform::last_stack::CAPACITY;
+use crate::platform::last_stack::{CAPACITY, Verified};
 use crate::platform::stack_memory::StackMemory;
 use crate::platform::thread_state::{Own, ThreadState};
 use crate::platform::walk::{Counts, Ended, Frame, Source, Start, Walk};
@@ -31,6 +31,12 @@ impl Output {
             None => (ptr::null_mut(), usize::MAX),
         };
         Self { frames: frames.as_mut_ptr().cast(), stack_pointers, limit: frames.len().min(room), skip }
+    }
+
+    /// How many frames a walk has to find.
+    #[inline(always)]
+    fn total(&self) -> usize {
+        self.skip.saturating_add(self.limit).min(CAPACITY)
     }
 
     /// Writes the frames of the walk that just ended.
@@ -77,11 +83,43 @@ pub(crate) unsafe extern "sysv64" fn enter(
     stack_pointers: *mut u64,
     entry: &EntryRegisters,
 ) -> u64 {
-    let output = Output { frames, stack_pointers, limit, skip };
     let first = Frame { address: CodeAddress::return_address(entry.pc), sp: entry.sp, fp: entry.fp };
+    let output = Output { frames, stack_pointers, limit, skip };
+    // What is captured again and again meets its last stack with its first frame: that is all done here.
+    if let Some(state) = ThreadState::current()
+        && state.busy.load(Ordering::Relaxed) == 0
+        && limit != 0
+    {
+        let lease = Lease::take(state);
+        // SAFETY: this thread's own state, and `busy` was not set.
+        let own = unsafe { &*state.own.get() };
+        if own.watch.is_quiet() && own.stacks.owns(first.sp) {
+            let ended = match own.last.verify_all(&first, output.total(), own.stacks.own_end()) {
+                Verified::Whole(end) => Ok(Ended { len: end + 1 - own.last.top(), stop: StopReason::EndOfStack }),
+                Verified::Limit(end) => Ok(Ended { len: end + 1 - own.last.top(), stop: StopReason::DepthLimit }),
+                Verified::Changed(cursor) => Err(cursor),
+                Verified::Barrier(_) => Err(own.last.top()),
+            };
+            return pack(match ended {
+                // SAFETY: the stub's caller vouches for the buffers.
+                Ok(ended) => unsafe { finish(lease, ended, &output) },
+                // SAFETY: as above; and nobody else uses the state.
+                Err(cursor) => unsafe { walk(lease, entry, &output, cursor) },
+            });
+        }
+        lease.end();
+    }
     let start = Start { first, source: Source::Entry(entry) };
     // SAFETY: the stub's caller vouches for the buffers.
     pack(unsafe { capture(&start, &output) })
+}
+
+/// The walk of a stack whose first frames are new.
+#[inline(never)]
+unsafe fn walk(lease: Lease<'_>, entry: &EntryRegisters, output: &Output, cursor: usize) -> Captured {
+    let first = Frame { address: CodeAddress::return_address(entry.pc), sp: entry.sp, fp: entry.fp };
+    // SAFETY: passed on to the caller.
+    unsafe { walk_from(lease, &Start { first, source: Source::Entry(entry) }, output, Some(cursor)) }
 }
 
 /// Captures the stack that `registers` describe.
@@ -96,64 +134,68 @@ pub(crate) unsafe fn capture_registers(registers: &Registers, output: &Output) -
     unsafe { capture(&start, output) }
 }
 
-#[inline(always)]
+/// A capture for which nothing is known to be as it was.
+#[inline(never)]
 unsafe fn capture(start: &Start<'_>, output: &Output) -> Captured {
+    const NO_MEMORY: Captured = Captured { len: 0, stop: StopReason::BadMemory };
     if output.limit == 0 {
         return Captured { len: 0, stop: StopReason::DepthLimit };
     }
-    let here = stack_pointer();
-    match ThreadState::current() {
-        Some(state) if state.busy.load(Ordering::Relaxed) == 0 => {
-            // SAFETY: this thread's own state, in use by no other capture; the output is vouched for.
-            unsafe { capture_with(state, here, start, output) }
-        }
-        // SAFETY: the output is vouched for.
-        current => unsafe { capture_aside(current, here, start, output) },
+    let Some(state) = ThreadState::current().or_else(ThreadState::attach) else { return NO_MEMORY };
+    if state.busy.load(Ordering::Relaxed) == 0 || has_been_left(state) {
+        // SAFETY: this thread's own state, in use by no other capture; the output is vouched for.
+        return unsafe { walk_from(Lease::take(state), start, output, None) };
     }
-}
-
-/// A thread's first capture, or one in a signal handler that interrupted another.
-#[cold]
-#[inline(never)]
-unsafe fn capture_aside(
-    current: Option<&'static ThreadState>,
-    here: u64,
-    start: &Start<'_>,
-    output: &Output,
-) -> Captured {
-    const NO_MEMORY: Captured = Captured { len: 0, stop: StopReason::BadMemory };
-    let Some(busy) = current else {
-        let Some(state) = ThreadState::attach() else { return NO_MEMORY };
-        // SAFETY: just claimed for this thread; the output is vouched for.
-        return unsafe { capture_with(state, here, start, output) };
-    };
-    // SAFETY: only reads the bounds, which the interrupted capture changes to valid values only.
-    let stacks = unsafe { &(*busy.own.get()).stacks };
-    let interrupted = busy.busy.load(Ordering::Relaxed);
-    if interrupted < here && stacks.owns_both(interrupted, here) {
-        // That capture's frame is gone: a handler jumped out of it.
-        // SAFETY: so nobody uses the state; its record is only a guess, and its cache is consistent
-        // after each store.
-        return unsafe { capture_with(busy, here, start, output) };
-    }
+    // A signal handler interrupted a capture.
     let Some(spare) = ThreadState::claim() else { return NO_MEMORY };
     // SAFETY: just claimed.
-    let captured = unsafe { capture_with(spare, here, start, output) };
+    let captured = unsafe { walk_from(Lease::take(spare), start, output, None) };
     spare.release();
     captured
 }
 
+/// Whether the capture that uses `state` is no longer on the stack: a signal handler jumped out of it. Its record
+/// is only a guess, and its cache is consistent after each store.
+#[cold]
+fn has_been_left(state: &ThreadState) -> bool {
+    // SAFETY: only reads the bounds, which the interrupted capture changes to valid values only.
+    let stacks = unsafe { &(*state.own.get()).stacks };
+    let (interrupted, here) = (state.busy.load(Ordering::Relaxed), stack_pointer());
+    interrupted < here && stacks.owns_both(interrupted, here)
+}
+
+/// The right to use a thread's state, until [`Lease::end`]: signal handlers see that it is taken.
+#[must_use = "a state stays taken until its lease is ended"]
+struct Lease<'a>(&'a ThreadState);
+
+impl<'a> Lease<'a> {
+    #[inline(always)]
+    fn take(state: &'a ThreadState) -> Self {
+        state.busy.store(stack_pointer(), Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        Self(state)
+    }
+
+    #[inline(always)]
+    fn end(self) {
+        compiler_fence(Ordering::SeqCst);
+        self.0.busy.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Walks, writes and counts. Frames of the last stack before `cursor`, if that is given, are known to be gone.
+///
 /// # Safety
-/// Nobody else uses `state`, and `output` has room for what it says.
+/// Nobody else uses the state, and `output` has room for what it says.
 #[inline(always)]
-unsafe fn capture_with(state: &ThreadState, here: u64, start: &Start<'_>, output: &Output) -> Captured {
-    state.busy.store(here, Ordering::Relaxed);
-    compiler_fence(Ordering::SeqCst);
+unsafe fn walk_from(lease: Lease<'_>, start: &Start<'_>, output: &Output, cursor: Option<usize>) -> Captured {
+    let state = lease.0;
     // SAFETY: the caller says nobody else uses it, and `busy` keeps signal handlers away.
     let own = unsafe { &mut *state.own.get() };
     if !own.watch.is_quiet() && own.watch.has_lost_code(start.in_signal_handler()) {
         reset(state, own);
     }
+    let cursor = cursor.unwrap_or(own.last.top());
     let mut walk = Walk {
         memory: StackMemory::new(&mut own.stacks),
         lookup: &mut own.lookup,
@@ -161,19 +203,28 @@ unsafe fn capture_with(state: &ThreadState, here: u64, start: &Start<'_>, output
         last: &mut own.last,
         counts: Counts::default(),
     };
-    let ended = walk.run(start, output.skip.saturating_add(output.limit).min(CAPACITY));
+    let ended = walk.run(start, output.total(), cursor);
     let counts = walk.counts;
-    // SAFETY: vouched for by the caller.
-    let captured = unsafe { output.write(own, ended) };
-    compiler_fence(Ordering::SeqCst);
-    state.busy.store(0, Ordering::Relaxed);
-    let counters = &state.counters;
-    add(&counters.frames, ended.len as u64);
-    add(&counters.stops[ended.stop as usize], 1);
     if counts.misses + counts.general != 0 {
-        add(&counters.misses, counts.misses);
-        add(&counters.unsupported, counts.general);
+        add(&state.counters.misses, counts.misses);
+        add(&state.counters.unsupported, counts.general);
     }
+    // SAFETY: vouched for by the caller.
+    unsafe { finish(lease, ended, output) }
+}
+
+/// Writes what was captured, and counts it.
+///
+/// # Safety
+/// As for [`walk_from`].
+#[inline(always)]
+unsafe fn finish(lease: Lease<'_>, ended: Ended, output: &Output) -> Captured {
+    let state = lease.0;
+    // SAFETY: vouched for by the caller.
+    let captured = unsafe { output.write(&*state.own.get(), ended) };
+    lease.end();
+    add(&state.counters.frames, ended.len as u64);
+    add(&state.counters.stops[ended.stop as usize], 1);
     captured
 }
 

@@ -16,7 +16,8 @@
 //! Hot file: no allocation, no lock, async-signal-safe.
 
 use crate::platform::rule::{Kind, Rule};
-use crate::platform::stack_memory::{StackMemory, read_word};
+use crate::platform::stack_memory::read_word;
+use crate::platform::walk::Frame;
 
 /// The deepest stack that is walked.
 pub(crate) const CAPACITY: usize = 1 << 16;
@@ -83,7 +84,7 @@ pub(crate) struct LastStack {
 const FEW: usize = 8;
 
 /// In the greatest doubt, one batch in 2 to this power is recorded.
-const MOST_DOUBT: u32 = 3;
+const MOST_DOUBT: u32 = 5;
 
 /// How far the record was found to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,12 +107,14 @@ impl LastStack {
         self.slots[CAPACITY] = u64::MAX;
     }
 
-    /// Records the frames that wait for it, or leaves them out.
+    /// Records the frames that wait for it, or leaves them out; whether any waited.
     #[inline(always)]
-    pub(crate) fn settle(&mut self) {
-        if self.pending != 0 {
+    pub(crate) fn settle(&mut self) -> bool {
+        let is_pending = self.pending != 0;
+        if is_pending {
             self.settle_pending();
         }
+        is_pending
     }
 
     #[inline(never)]
@@ -192,10 +195,30 @@ impl LastStack {
         detail.fp == fp || detail.saved & NEEDS_FP == 0
     }
 
-    /// Checks the record from the frame at `at`, known to be there, outwards: at most `limit` frames,
-    /// `at` included.
+    /// Checks the whole record against a stack that is readable up to `high` and whose innermost frame is
+    /// given: [`Verified::Changed`] with the first recorded frame that may still be there.
     #[inline(always)]
-    pub(crate) fn verify(&self, at: usize, limit: usize, memory: &mut StackMemory<'_>) -> Verified {
+    pub(crate) fn verify_all(&self, frame: &Frame, limit: usize, high: u64) -> Verified {
+        if self.pending != 0 || !self.is_at(self.top, frame.address.to_bits(), frame.sp, frame.fp) {
+            return Verified::Changed(self.top);
+        }
+        match self.verify(self.top, limit, high) {
+            Verified::Changed(index) => Verified::Changed(index + 1),
+            verified => verified,
+        }
+    }
+
+    /// How far up the stack the record reaches from the frame at `at`, up to the next barrier.
+    pub(crate) fn extent(&self, at: usize) -> u64 {
+        let barrier = self.details[at].barrier;
+        let end = if barrier == NO_BARRIER { CAPACITY - 1 } else { barrier as usize };
+        self.slots[end].wrapping_add(8)
+    }
+
+    /// Checks the record from the frame at `at`, known to be there, outwards: at most `limit` frames,
+    /// `at` included. The stack is readable up to `high`.
+    #[inline(always)]
+    pub(crate) fn verify(&self, at: usize, limit: usize, high: u64) -> Verified {
         let detail = &self.details[at];
         let root = CAPACITY - 1;
         let (mut end, mut outcome) = (root, Verified::Whole(root));
@@ -207,11 +230,11 @@ impl LastStack {
             end = at + limit - 1;
             outcome = Verified::Limit(end);
         }
-        if !memory.reaches(self.slots[end].wrapping_add(8)) {
+        if self.slots[end].wrapping_add(8) > high {
             return Verified::Changed(at + 1);
         }
         // SAFETY: at <= end < CAPACITY. All slots up to `end` lie between the current stack pointer
-        // and what `reaches` has confirmed, since they increase up to the next barrier; so do all saved
+        // and `high`, since they increase up to the next barrier; so do all saved
         // words of the steps between, which lie inside their frames.
         if unsafe { self.slots_hold(at + 1, end) && self.saved_hold(at, end) } {
             outcome

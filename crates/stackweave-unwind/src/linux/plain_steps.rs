@@ -56,23 +56,21 @@ pub(crate) struct Surroundings<'a> {
 /// `position.count` one into `walked`.
 #[inline(never)]
 pub(crate) unsafe fn walk(position: &mut Position, surroundings: &mut Surroundings<'_>) -> Pause {
-    let Position { mut address, mut sp, mut fp, mut guess, mut before, .. } = *position;
-    let (cache, high) = (surroundings.cache, surroundings.high);
-    let slots = surroundings.slots.as_ptr();
+    let Position { mut address, mut sp, mut fp, mut guess, mut before, mut cursor, count } = *position;
+    let (cache, high, slots) = (surroundings.cache, surroundings.high, surroundings.slots);
     let first = surroundings.walked.as_mut_ptr();
-    // SAFETY: both are indices into their slices, by the caller's word.
-    let (mut slot, mut next) = unsafe { (slots.add(position.cursor), first.add(position.count)) };
+    // SAFETY: an index into the slice, by the caller's word.
+    let mut next = unsafe { first.add(count) };
     // SAFETY: one past the end of the slice.
     let full = unsafe { first.add(surroundings.walked.len()) };
     let pause = loop {
         let own_slot = sp.wrapping_sub(8);
-        // SAFETY: the last slot is u64::MAX, so this ends inside the slice.
-        while unsafe { *slot } < own_slot {
-            // SAFETY: as above.
-            slot = unsafe { slot.add(1) };
+        // SAFETY: an index into the slice, whose last word is u64::MAX: the search ends there.
+        while unsafe { *slots.get_unchecked(cursor) } < own_slot {
+            cursor += 1;
         }
         // SAFETY: as above.
-        if unsafe { *slot } == own_slot {
+        if unsafe { *slots.get_unchecked(cursor) } == own_slot {
             break Pause::Met;
         }
         let Some(rule) = cache.guessed(guess, address) else { break Pause::WrongGuess };
@@ -102,8 +100,8 @@ pub(crate) unsafe fn walk(position: &mut Position, surroundings: &mut Surroundin
         }
         (address, sp, fp) = (return_address, cfa, callers_fp);
     };
-    // SAFETY: both pointers were advanced within their slices.
-    let (cursor, count) = unsafe { (slot.offset_from_unsigned(slots), next.offset_from_unsigned(first)) };
+    // SAFETY: advanced within the slice.
+    let count = unsafe { next.offset_from_unsigned(first) };
     *position = Position { address, sp, fp, guess, before, cursor, count };
     pause
 }

@@ -41,6 +41,12 @@ impl KnownStacks {
         sp >= self.own.0 && sp < self.own.1
     }
 
+    /// The end of the thread's own stack.
+    #[inline(always)]
+    pub(crate) fn own_end(&self) -> u64 {
+        self.own.1
+    }
+
     /// Whether `address` lies in a known part of the thread's own stack below `sp`.
     pub(crate) fn owns_both(&self, address: u64, sp: u64) -> bool {
         self.owns(address) && self.owns(sp)
@@ -106,6 +112,12 @@ impl<'a> StackMemory<'a> {
             self.high = sp;
         }
         readable
+    }
+
+    /// Whether this is not the thread's own stack.
+    #[inline(always)]
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.is_foreign
     }
 
     /// The end of what may be read without asking.

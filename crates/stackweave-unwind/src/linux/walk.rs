@@ -77,36 +77,18 @@ pub(crate) struct Ended {
 }
 
 impl Walk<'_> {
-    /// Walks at most `limit` frames (1 to `CAPACITY`).
+    /// Walks at most `limit` frames (1 to `CAPACITY`). Frames of the last stack before `cursor` are known to be
+    /// gone.
     #[inline(always)]
-    pub(crate) fn run(&mut self, start: &Start<'_>, limit: usize) -> Ended {
+    pub(crate) fn run(&mut self, start: &Start<'_>, limit: usize, cursor: usize) -> Ended {
         let Frame { address, sp, fp } = start.first;
         if !self.memory.enter(sp) {
             return self.end_at_first(start.first);
         }
-        self.last.settle();
-        // What is called again and again meets its last stack with its first frame.
-        let top = self.last.top();
-        if !self.last.is_at(top, address.to_bits(), sp, fp) {
-            return self.walk(start, limit, top);
-        }
-        match self.follow(start, top, limit) {
-            Ok((len, stop)) => Ended { len, stop },
-            Err(changed) => self.walk(start, limit, changed + 1),
-        }
-    }
-
-    /// The walk of a stack whose first frames are new. Frames of the last stack before `cursor` are gone.
-    #[inline(never)]
-    fn walk(&mut self, start: &Start<'_>, limit: usize, cursor: usize) -> Ended {
-        let Frame { address, sp, fp } = start.first;
+        let cursor = if self.last.settle() { self.last.top() } else { cursor };
         let guess = self.cache.first_guess();
         let mut position =
             Position { address: address.to_bits(), sp, fp, guess, before: Guess::NONE, cursor, count: 0 };
-        // Following the last stack in vain may have left this stack for another one.
-        if !self.memory.enter(sp) {
-            return self.end_at_first(start.first);
-        }
         loop {
             let (walked, slots) = self.last.walked_and_slots();
             let walked = &mut walked[..limit];
@@ -142,7 +124,8 @@ impl Walk<'_> {
                 self.last.keep(cursor, count);
                 return Some(Ended { len: count + frames, stop });
             }
-            Err(changed) => position.cursor = changed + 1,
+            // The step after the outermost frame may be the one that changed.
+            Err(changed) => position.cursor = (changed + 1).min(CAPACITY),
         }
         // Following may have left this stack for another one.
         if self.memory.enter(sp) { None } else { Some(self.end_walked(count, StopReason::BadMemory)) }
@@ -182,12 +165,21 @@ impl Walk<'_> {
     /// of it still hold and why it ends there, or the first frame that does not hold.
     #[inline(always)]
     fn follow(&mut self, start: &Start<'_>, cursor: usize, limit: usize) -> Result<(usize, StopReason), usize> {
-        match self.last.verify(cursor, limit, &mut self.memory) {
+        match self.verify(cursor, limit) {
             Verified::Whole(end) => Ok((end + 1 - cursor, StopReason::EndOfStack)),
             Verified::Limit(end) => Ok((end + 1 - cursor, StopReason::DepthLimit)),
             Verified::Changed(index) => Err(index),
             Verified::Barrier(barrier) => self.follow_across(start, cursor, barrier, limit),
         }
+    }
+
+    /// Checks the record from `at` on, after making sure that what it speaks of can be read.
+    #[inline(always)]
+    fn verify(&mut self, at: usize, limit: usize) -> Verified {
+        if self.memory.is_foreign() {
+            self.memory.reaches(self.last.extent(at));
+        }
+        self.last.verify(at, limit, self.memory.high())
     }
 
     /// As [`Walk::follow`], beyond frames whose step must be taken anew.
@@ -215,7 +207,7 @@ impl Walk<'_> {
             if !self.last.is_at(next, caller.address.to_bits(), caller.sp, caller.fp) {
                 return Err(next);
             }
-            match self.last.verify(next, limit - (next - cursor), &mut self.memory) {
+            match self.verify(next, limit - (next - cursor)) {
                 Verified::Whole(end) => return Ok((end + 1 - cursor, StopReason::EndOfStack)),
                 Verified::Limit(end) => return Ok((end + 1 - cursor, StopReason::DepthLimit)),
                 Verified::Changed(index) => return Err(index),
