@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod debug_file;
+#[cfg_attr(not(test), expect(dead_code, reason = "called by the resolver"))]
+mod debug_link;
 mod demangle;
 mod dwarf;
 mod elf;
