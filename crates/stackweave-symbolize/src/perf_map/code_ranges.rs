@@ -1,0 +1,141 @@
+//! Which code lies where, when code is written over freed code.
+
+use std::collections::BTreeMap;
+
+/// Ranges of addresses that do not overlap: a later one takes what it covers away from the earlier ones.
+#[derive(Debug)]
+pub(super) struct CodeRanges<V> {
+    /// By first address.
+    pieces: BTreeMap<u64, Piece<V>>,
+}
+
+/// What is left of a range.
+#[derive(Clone, Debug)]
+struct Piece<V> {
+    end: u64,
+    /// Where the range began when it was whole.
+    start: u64,
+    value: V,
+}
+
+impl<V> Default for CodeRanges<V> {
+    fn default() -> Self {
+        Self { pieces: BTreeMap::new() }
+    }
+}
+
+impl<V: Clone> CodeRanges<V> {
+    /// Puts `value` at `start..end`, over whatever was there. An empty range is nothing.
+    pub(super) fn insert(&mut self, start: u64, end: u64, value: V) {
+        if start >= end {
+            return;
+        }
+        if let Some((_, before)) = self.pieces.range_mut(..start).next_back()
+            && before.end > start
+        {
+            let whole = before.clone();
+            before.end = start;
+            if whole.end > end {
+                self.pieces.insert(end, whole);
+            }
+        }
+        while let Some((&covered, _)) = self.pieces.range(start..end).next() {
+            if let Some(piece) = self.pieces.remove(&covered)
+                && piece.end > end
+            {
+                self.pieces.insert(end, piece);
+            }
+        }
+        self.pieces.insert(start, Piece { end, start, value });
+    }
+
+    /// Takes out what is left of the range that began at `start` and lies before `end`.
+    pub(super) fn remove(&mut self, start: u64, end: u64) -> Option<V> {
+        if start >= end {
+            return None;
+        }
+        let pieces = self.pieces.range(start..end).filter(|(_, piece)| piece.start == start);
+        let keys: Vec<u64> = pieces.map(|(&key, _)| key).collect();
+        keys.into_iter().filter_map(|key| self.pieces.remove(&key)).last().map(|piece| piece.value)
+    }
+
+    /// What lies at `address`, and where it began.
+    pub(super) fn find(&self, address: u64) -> Option<(u64, &V)> {
+        let (_, piece) = self.pieces.range(..=address).next_back()?;
+        (address < piece.end).then_some((piece.start, &piece.value))
+    }
+
+    /// How many pieces there are.
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.pieces.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_range_covers_the_earlier_ones() {
+        let mut ranges = CodeRanges::default();
+        ranges.insert(10, 20, "a");
+        ranges.insert(20, 30, "b");
+        ranges.insert(15, 25, "c");
+        assert_eq!(ranges.find(9), None);
+        assert_eq!(ranges.find(10), Some((10, &"a")));
+        assert_eq!(ranges.find(14), Some((10, &"a")));
+        assert_eq!(ranges.find(15), Some((15, &"c")));
+        assert_eq!(ranges.find(24), Some((15, &"c")));
+        assert_eq!(ranges.find(25), Some((20, &"b")));
+        assert_eq!(ranges.find(30), None);
+    }
+
+    #[test]
+    fn a_range_within_another_leaves_both_of_its_ends() {
+        let mut ranges = CodeRanges::default();
+        ranges.insert(0, 100, "whole");
+        ranges.insert(40, 60, "stub");
+        assert_eq!(ranges.find(39), Some((0, &"whole")));
+        assert_eq!(ranges.find(40), Some((40, &"stub")));
+        assert_eq!(ranges.find(60), Some((0, &"whole")));
+        assert_eq!(ranges.remove(0, 100), Some("whole"));
+        assert_eq!(ranges.find(60), None);
+        assert_eq!(ranges.find(59), Some((40, &"stub")));
+    }
+
+    #[test]
+    fn an_empty_range_is_nothing() {
+        let mut ranges = CodeRanges::default();
+        ranges.insert(5, 5, ());
+        ranges.insert(6, 5, ());
+        assert_eq!(ranges.len(), 0);
+        assert_eq!(ranges.remove(6, 5), None);
+    }
+
+    #[test]
+    fn it_agrees_with_a_table_of_single_addresses() {
+        let mut random = 0x9e37_79b9_u64;
+        let mut next = move || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        let (mut ranges, mut table) = (CodeRanges::default(), [None; 256]);
+        for number in 0..2000_u64 {
+            let start = next() % 256;
+            let end = (start + next() % 32).min(256);
+            ranges.insert(start, end, number);
+            for at in start..end {
+                table[usize::try_from(at).unwrap()] = Some((start, number));
+            }
+        }
+        for (address, expected) in (0_u64..).zip(table) {
+            assert_eq!(ranges.find(address).map(|(start, &number)| (start, number)), expected);
+        }
+    }
+}

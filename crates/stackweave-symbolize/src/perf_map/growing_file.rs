@@ -1,0 +1,182 @@
+//! A file that a running process appends to.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use rustix::fs::OFlags;
+
+/// What has happened to the file since it was last asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Growth {
+    /// Nothing, or there is no file.
+    Same,
+    /// There is more after the part that was consumed.
+    Appended,
+    /// It is another file, or was rewritten: it must be read from its start.
+    Anew,
+}
+
+/// The first of some paths at which there is a file, and how far it was read.
+#[derive(Debug)]
+pub(super) struct GrowingFile {
+    candidates: Vec<PathBuf>,
+    pid: u32,
+    opened: Option<Opened>,
+}
+
+/// Kept open: so long, no other file can have its inode number.
+#[derive(Debug)]
+struct Opened {
+    file: File,
+    path: PathBuf,
+    consumed: u64,
+    /// The last bytes that were consumed. A file that was rewritten has others there.
+    last_bytes: Vec<u8>,
+}
+
+const LAST_BYTES: usize = 64;
+
+impl GrowingFile {
+    /// The file that process `pid` writes at one of `candidates`.
+    pub(super) fn new(candidates: Vec<PathBuf>, pid: u32) -> Self {
+        Self { candidates, pid, opened: None }
+    }
+
+    /// Finds out whether there is something to read. A file that has been deleted is the same.
+    pub(super) fn check(&mut self) -> Growth {
+        if let Some(opened) = &mut self.opened {
+            match open(&opened.path, self.pid) {
+                Some(file) if !is_same(&file, &opened.file) => {
+                    *opened = Opened { file, path: opened.path.clone(), consumed: 0, last_bytes: Vec::new() };
+                    return Growth::Anew;
+                }
+                _ => return opened.growth(),
+            }
+        }
+        let found = self.candidates.iter().find_map(|path| Some((open(path, self.pid)?, path.clone())));
+        let Some((file, path)) = found else { return Growth::Same };
+        self.opened = Some(Opened { file, path, consumed: 0, last_bytes: Vec::new() });
+        Growth::Anew
+    }
+
+    /// Whether a file has been found.
+    pub(super) fn is_open(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    /// How much of it was consumed.
+    pub(super) fn consumed(&self) -> u64 {
+        self.opened.as_ref().map_or(0, |opened| opened.consumed)
+    }
+
+    /// Takes note that all before `offset` has been dealt with.
+    pub(super) fn consume_to(&mut self, offset: u64) {
+        let from = offset.saturating_sub(LAST_BYTES as u64);
+        let mut last_bytes = [0; LAST_BYTES];
+        let length = self.read_at(from, &mut last_bytes[..usize::try_from(offset - from).unwrap_or(0)]);
+        if let Some(opened) = &mut self.opened {
+            opened.consumed = offset;
+            opened.last_bytes = last_bytes[..length].to_vec();
+        }
+    }
+
+    /// How long the file is now.
+    pub(super) fn length(&self) -> u64 {
+        self.opened.as_ref().and_then(|opened| opened.file.metadata().ok()).map_or(0, |metadata| metadata.len())
+    }
+
+    /// Fills `buffer` from `offset` on as far as the file goes: how many bytes that are. A fault ends the file.
+    pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> usize {
+        self.opened.as_ref().map_or(0, |opened| read_at(&opened.file, offset, buffer))
+    }
+}
+
+impl Opened {
+    fn growth(&mut self) -> Growth {
+        let Ok(metadata) = self.file.metadata() else { return Growth::Same };
+        let mut last_bytes = vec![0; self.last_bytes.len()];
+        let length = read_at(&self.file, self.consumed.saturating_sub(last_bytes.len() as u64), &mut last_bytes);
+        if metadata.len() < self.consumed || last_bytes[..length] != self.last_bytes {
+            self.consumed = 0;
+            self.last_bytes.clear();
+            return Growth::Anew;
+        }
+        if metadata.len() > self.consumed { Growth::Appended } else { Growth::Same }
+    }
+}
+
+fn read_at(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    filled
+}
+
+/// Opens a plain file that the process, this process or root wrote: anyone may put files into `/tmp`.
+fn open(path: &PathBuf, pid: u32) -> Option<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    (metadata.is_file() && is_trusted(&metadata, pid)).then_some(file)
+}
+
+fn is_trusted(metadata: &Metadata, pid: u32) -> bool {
+    let owner = metadata.uid();
+    let is_of_process = || std::fs::metadata(format!("/proc/{pid}")).is_ok_and(|process| process.uid() == owner);
+    owner == 0 || owner == rustix::process::geteuid().as_raw() || is_of_process()
+}
+
+fn is_same(one: &File, other: &File) -> bool {
+    match (one.metadata(), other.metadata()) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_folder::TestFolder;
+
+    #[test]
+    fn it_tells_appended_from_another_and_from_rewritten() {
+        let folder = TestFolder::new();
+        let path = folder.path().join("growing");
+        let mut file = GrowingFile::new(vec![folder.path().join("nothing"), path.clone()], std::process::id());
+        assert_eq!((file.check(), file.is_open()), (Growth::Same, false));
+        folder.file("growing", "one\n");
+        assert_eq!((file.check(), file.is_open()), (Growth::Anew, true));
+        file.consume_to(4);
+        assert_eq!(file.check(), Growth::Same);
+        std::fs::write(&path, "one\ntwo\n").unwrap();
+        assert_eq!((file.check(), file.consumed()), (Growth::Appended, 4));
+        file.consume_to(8);
+        std::fs::write(&path, "new\nand longer\n").unwrap();
+        assert_eq!((file.check(), file.consumed()), (Growth::Anew, 0));
+        file.consume_to(15);
+        std::fs::write(&path, "short\n").unwrap();
+        assert_eq!(file.check(), Growth::Anew);
+        file.consume_to(6);
+        std::fs::rename(folder.file("other", "other\nfile\n"), &path).unwrap();
+        assert_eq!((file.check(), file.length()), (Growth::Anew, 11));
+        file.consume_to(11);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((file.check(), file.length()), (Growth::Same, 11));
+    }
+
+    #[test]
+    fn only_plain_files_are_opened() {
+        let folder = TestFolder::new();
+        let mut file = GrowingFile::new(vec![folder.path().into(), "/dev/zero".into()], std::process::id());
+        assert_eq!((file.check(), file.is_open()), (Growth::Same, false));
+        assert_eq!(file.read_at(0, &mut [0; 8]), 0);
+    }
+}

@@ -1,0 +1,253 @@
+//! Names and lines of just-in-time compiled code, from a jitdump.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::code_ranges::CodeRanges;
+use super::growing_file::{GrowingFile, Growth};
+pub(crate) use super::jitdump_record::JitDumpFault;
+use super::jitdump_record::{
+    HEADER_SIZE, Kind, RECORD_HEAD_SIZE, parse_debug_info, parse_head, parse_header, parse_load, parse_move,
+};
+use super::jitdump_search;
+
+/// How many functions are kept.
+const MAX_RANGES: usize = 2 << 20;
+/// How many entries of debug information are kept.
+const MAX_LINES: usize = 8 << 20;
+/// How many bytes of names are kept.
+const MAX_NAME_BYTES: usize = 256 << 20;
+/// The largest debug information record that is read.
+const MAX_DEBUG_INFO: usize = 16 << 20;
+/// How much of a load record is read: its fields and its name. The code after them is of no use here.
+const MAX_LOAD: usize = 64 << 10;
+
+/// What a jitdump says of the code that there is now.
+#[derive(Debug)]
+pub(crate) struct JitDump {
+    pid: u32,
+    file: GrowingFile,
+    functions: CodeRanges<Arc<Function>>,
+    /// Lines of functions whose code has not come yet: they come first.
+    lines_ahead: HashMap<u64, Box<[Line]>>,
+    file_names: HashSet<Arc<str>>,
+    line_count: usize,
+    name_bytes: usize,
+    is_closed: bool,
+    is_cut: bool,
+    skipped_records: u64,
+    fault: Option<JitDumpFault>,
+}
+
+#[derive(Debug)]
+struct Function {
+    name: Arc<str>,
+    /// By offset.
+    lines: Box<[Line]>,
+}
+
+#[derive(Debug)]
+struct Line {
+    /// From the function's start on: code can move.
+    offset: u64,
+    number: u32,
+    file: Arc<str>,
+}
+
+/// A function in a jitdump, and the line at an address in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JitSymbol {
+    pub(crate) name: Arc<str>,
+    /// Its first address.
+    pub(crate) start: u64,
+    pub(crate) file: Option<Arc<str>>,
+    pub(crate) line: Option<u32>,
+}
+
+impl JitDump {
+    /// The jitdump of process `pid` as it is now; empty if it has none.
+    pub(crate) fn of_process(pid: u32) -> Self {
+        Self::at(jitdump_search::candidates(pid), pid)
+    }
+
+    pub(super) fn at(candidates: Vec<PathBuf>, pid: u32) -> Self {
+        let mut dump = Self::empty(GrowingFile::new(candidates, pid), pid);
+        dump.read_grown();
+        dump
+    }
+
+    fn empty(file: GrowingFile, pid: u32) -> Self {
+        Self {
+            pid,
+            file,
+            functions: CodeRanges::default(),
+            lines_ahead: HashMap::new(),
+            file_names: HashSet::new(),
+            line_count: 0,
+            name_bytes: 0,
+            is_closed: false,
+            is_cut: false,
+            skipped_records: 0,
+            fault: None,
+        }
+    }
+
+    /// Reads what was appended; all, if the file is another. Looks for the file again if there was none.
+    pub(crate) fn refresh(&mut self) {
+        if !self.file.is_open() {
+            self.file = GrowingFile::new(jitdump_search::candidates(self.pid), self.pid);
+        }
+        self.read_grown();
+    }
+
+    /// The function at `address`, and the line if the dump has debug information.
+    pub(crate) fn lookup(&self, address: u64) -> Option<JitSymbol> {
+        let (start, function) = self.functions.find(address)?;
+        let after = function.lines.partition_point(|line| line.offset <= address - start);
+        let line = after.checked_sub(1).map(|index| &function.lines[index]);
+        Some(JitSymbol {
+            name: Arc::clone(&function.name),
+            start,
+            file: line.map(|line| Arc::clone(&line.file)).filter(|file| !file.is_empty()),
+            line: line.map(|line| line.number).filter(|&number| number > 0),
+        })
+    }
+
+    /// Why the dump is not read, or not further.
+    pub(crate) fn fault(&self) -> Option<JitDumpFault> {
+        self.fault
+    }
+
+    /// How many records made no sense.
+    pub(crate) fn skipped_records(&self) -> u64 {
+        self.skipped_records
+    }
+
+    /// Whether the dump is so large that something was left out.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    fn read_grown(&mut self) {
+        match self.file.check() {
+            Growth::Same => return,
+            Growth::Appended => {}
+            Growth::Anew => {
+                let file = std::mem::replace(&mut self.file, GrowingFile::new(Vec::new(), self.pid));
+                *self = Self::empty(file, self.pid);
+            }
+        }
+        if self.fault.is_none() {
+            self.fault = self.read_records().err();
+        }
+    }
+
+    fn read_records(&mut self) -> Result<(), JitDumpFault> {
+        let mut offset = self.file.consumed();
+        if offset == 0 {
+            let mut header = [0; HEADER_SIZE];
+            if self.file.read_at(0, &mut header) < HEADER_SIZE {
+                return Ok(());
+            }
+            offset = parse_header(&header)?;
+        }
+        let (length, mut buffer) = (self.file.length(), Vec::new());
+        while !self.is_closed && !self.is_full() {
+            let mut head = [0; RECORD_HEAD_SIZE];
+            if self.file.read_at(offset, &mut head) < RECORD_HEAD_SIZE {
+                break;
+            }
+            let head = parse_head(&head)?;
+            let next = offset + u64::from(head.size);
+            if next > length {
+                break;
+            }
+            self.read_body(head.kind, offset + RECORD_HEAD_SIZE as u64, next, &mut buffer);
+            offset = next;
+        }
+        self.is_cut |= self.is_full();
+        if offset <= length {
+            self.file.consume_to(offset);
+        }
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.functions.len() >= MAX_RANGES || self.name_bytes >= MAX_NAME_BYTES
+    }
+
+    fn read_body(&mut self, kind: Kind, start: u64, end: u64, buffer: &mut Vec<u8>) {
+        let size = usize::try_from(end - start).unwrap_or(usize::MAX);
+        let wanted = match kind {
+            Kind::Load | Kind::Move => size.min(MAX_LOAD),
+            Kind::DebugInfo if size <= MAX_DEBUG_INFO => size,
+            Kind::DebugInfo => {
+                self.is_cut = true;
+                return;
+            }
+            Kind::Close => {
+                self.is_closed = true;
+                return;
+            }
+            Kind::Other => return,
+        };
+        buffer.resize(wanted, 0);
+        let filled = self.file.read_at(start, buffer);
+        let body = &buffer[..filled];
+        let read = match kind {
+            Kind::Load => self.load(body),
+            Kind::Move => self.move_code(body),
+            _ => self.debug_info(body),
+        };
+        self.skipped_records += u64::from(read.is_none());
+    }
+
+    fn load(&mut self, body: &[u8]) -> Option<()> {
+        let load = parse_load(body)?;
+        self.name_bytes += load.name.len();
+        let name = String::from_utf8_lossy(load.name).into();
+        let lines = self.lines_ahead.remove(&load.start).unwrap_or_default();
+        self.functions.insert(load.start, load.end, Arc::new(Function { name, lines }));
+        Some(())
+    }
+
+    fn move_code(&mut self, body: &[u8]) -> Option<()> {
+        let moved = parse_move(body)?;
+        let function = self.functions.remove(moved.from, moved.from + moved.size)?;
+        self.functions.insert(moved.to, moved.to + moved.size, function);
+        Some(())
+    }
+
+    fn debug_info(&mut self, body: &[u8]) -> Option<()> {
+        let (start, entries) = parse_debug_info(body)?;
+        self.line_count += entries.len().max(1);
+        if self.line_count > MAX_LINES {
+            self.is_cut = true;
+            return Some(());
+        }
+        let mut lines = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let Some(offset) = entry.address.checked_sub(start) else { continue };
+            lines.push(Line { offset, number: entry.line, file: self.file_name(entry.file) });
+        }
+        lines.sort_by_key(|line| line.offset);
+        self.lines_ahead.insert(start, lines.into());
+        Some(())
+    }
+
+    fn file_name(&mut self, name: &[u8]) -> Arc<str> {
+        let name = String::from_utf8_lossy(name);
+        if let Some(known) = self.file_names.get(&*name) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = name.into();
+        self.name_bytes += name.len();
+        self.file_names.insert(Arc::clone(&name));
+        name
+    }
+}
+
+#[cfg(test)]
+#[path = "jitdump_tests.rs"]
+mod tests;
