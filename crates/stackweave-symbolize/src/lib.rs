@@ -3,6 +3,8 @@
 
 mod debug_file;
 #[cfg_attr(not(test), expect(dead_code, reason = "called by the resolver"))]
+mod addr2line_child;
+#[cfg_attr(not(test), expect(dead_code, reason = "called by the resolver"))]
 mod debug_link;
 mod demangle;
 mod dwarf;
