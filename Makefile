@@ -24,6 +24,7 @@ test: ## set up, fuzz for a moment, then run every test: doc, unit and integrati
 lint: ## format, clippy, rustdoc, licences, dependencies, file lengths, other platforms
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy -p stackweave-symbolize --no-default-features --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	RUSTFLAGS="--cfg stackweave_unsupported -D warnings" \
 		cargo check $(UNSUPPORTED) --target-dir $(TARGET_DIR)/unsupported

@@ -1,11 +1,13 @@
 //! Native addresses to names, lines and inlined calls, in process.
 #![forbid(unsafe_code)]
 
-mod debug_file;
 #[cfg_attr(not(test), expect(dead_code, reason = "called by the resolver"))]
 mod addr2line_child;
+mod debug_file;
 #[cfg_attr(not(test), expect(dead_code, reason = "called by the resolver"))]
 mod debug_link;
+#[expect(dead_code, reason = "called by the resolver")]
+mod debuginfod;
 mod demangle;
 mod dwarf;
 mod elf;
