@@ -1,21 +1,42 @@
 //! Native addresses to names, lines and inlined calls, in process.
+//!
+//! ```
+//! use stackweave_core::{CodeAddress, Module, ModuleList};
+//! use stackweave_symbolize::{Options, Symbolizer};
+//!
+//! # fn example(module: Module, return_address: u64) {
+//! let symbolizer = Symbolizer::new(Options::default());
+//! let modules = ModuleList::new(vec![module]);
+//! for resolved in symbolizer.resolve(&[CodeAddress::return_address(return_address)], &modules) {
+//!     for frame in resolved.frames() {
+//!         println!("{} at {:?}:{:?}", frame.function, frame.file, frame.line);
+//!     }
+//! }
+//! # }
+//! ```
+//!
+//! Sources, best first: DWARF 2 to 5 (split, compressed, supplementary) in the file or in its debug file (by build
+//! id, by debug link, from a debuginfod server if [`Options::debuginfod`] allows it), `.symtab`, `.gnu_debugdata`,
+//! `.dynsym`, the start of the unwind entry; for addresses in no module, perf maps and jitdumps. Each answer says
+//! where it came from, or why there is none.
+//!
+//! A symbolizer keeps what it read: a file's mapping (address space, not memory), the units of debug information that
+//! addresses fell into, 24 bytes for each function of a symbol table that was needed, and each answer.
 #![forbid(unsafe_code)]
 
-#[cfg_attr(not(test), expect(dead_code, reason = "called by the resolver"))]
 mod addr2line_child;
 mod debug_file;
-#[cfg_attr(not(test), expect(dead_code, reason = "called by the resolver"))]
 mod debug_link;
-#[expect(dead_code, reason = "called by the resolver")]
 mod debuginfod;
 mod demangle;
 mod dwarf;
 mod elf;
 mod function_starts;
+mod known_module;
 mod mini_debug_info;
 mod module_file;
 mod options;
-#[cfg_attr(not(test), expect(dead_code, reason = "called by the resolver"))]
+mod outside;
 mod perf_map;
 mod resolved;
 mod shelf;
@@ -26,5 +47,6 @@ mod symbols;
 mod test_folder;
 
 pub use options::{MODE_VARIABLE, Mode, Options, UnknownMode};
+pub use outside::PerfMapHealth;
 pub use resolved::{Frame, Reason, Resolved, Source, Symbolized};
 pub use symbolizer::{Stats, Symbolizer};

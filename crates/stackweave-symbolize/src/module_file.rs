@@ -6,13 +6,12 @@ use std::sync::{Arc, OnceLock};
 use stackweave_core::{BuildId, Module};
 use stackweave_store::{FileIdentity, MappedFile};
 
-use crate::debug_file::{self, DebugFiles};
+use crate::debug_file::{self, DebugFiles, Places};
 use crate::demangle::demangle;
 use crate::dwarf::{self, Dwarf, DwarfFrame};
 use crate::elf::ElfImage;
 use crate::function_starts;
 use crate::mini_debug_info;
-use crate::options::Options;
 use crate::resolved::{Frame, Reason, Source, Symbolized};
 use crate::shelf::Bytes;
 use crate::symbols::{self, SymbolIndex, Which};
@@ -47,13 +46,13 @@ const TABLES: [(Source, Which); 3] = [
 
 impl ModuleFile {
     /// Opens the file of `module`: at its own path, or on the search path.
-    pub(crate) fn open(module: &Module, options: &Options) -> Result<Self, Reason> {
+    pub(crate) fn open(module: &Module, places: &Places) -> Result<Self, Reason> {
         let name = Arc::from(module.name());
         if debug_file::is_kernels(&module.path) {
             let image = debug_file::read_from_memory(module).ok_or(Reason::MissingFile)?;
             return Ok(Self::new(name, image, None, true));
         }
-        let elsewhere = options.search_path.iter().flat_map(|folder| debug_file::places_in(folder, module));
+        let elsewhere = places.options.search_path.iter().flat_map(|folder| debug_file::places_in(folder, module));
         let mut reason = Reason::MissingFile;
         for path in std::iter::once(module.path.clone()).chain(elsewhere) {
             match open_checked(&path, module.build_id.as_ref()) {
@@ -81,20 +80,20 @@ impl ModuleFile {
     }
 
     /// What is at `stated`.
-    pub(crate) fn resolve(&self, stated: u64, options: &Options) -> Symbolized {
-        let frames = self.dwarf(options).map(|dwarf| dwarf.frames(stated)).unwrap_or_default();
+    pub(crate) fn resolve(&self, stated: u64, places: &Places) -> Symbolized {
+        let frames = self.dwarf(places).map(|dwarf| dwarf.frames(stated)).unwrap_or_default();
         if !frames.is_empty() {
-            return self.frames_of_dwarf(frames, stated, options);
+            return self.frames_of_dwarf(frames, stated, places);
         }
-        if let Some((function, source)) = self.symbol(stated, options, &TABLES) {
+        if let Some((function, source)) = self.symbol(stated, places, &TABLES) {
             return one_frame(function, source);
         }
         self.resolve_nameless(stated)
     }
 
     /// What `dladdr` would say: exported names only.
-    pub(crate) fn resolve_exported(&self, stated: u64, options: &Options) -> Symbolized {
-        match self.symbol(stated, options, &TABLES[2..]) {
+    pub(crate) fn resolve_exported(&self, stated: u64, places: &Places) -> Symbolized {
+        match self.symbol(stated, places, &TABLES[2..]) {
             Some((function, source)) => one_frame(function, source),
             None => self.resolve_nameless(stated),
         }
@@ -105,12 +104,12 @@ impl ModuleFile {
         self.opened.as_ref().map(|(path, _)| path.as_path())
     }
 
-    fn frames_of_dwarf(&self, frames: Vec<DwarfFrame>, stated: u64, options: &Options) -> Symbolized {
+    fn frames_of_dwarf(&self, frames: Vec<DwarfFrame>, stated: u64, places: &Places) -> Symbolized {
         let last = frames.len() - 1;
         let frame = |(index, frame): (usize, DwarfFrame)| {
             let function = match frame.function {
                 Some(name) => demangle(&name),
-                None => self.symbol(stated, options, &TABLES).map_or_else(|| self.unnamed(stated), |(name, _)| name),
+                None => self.symbol(stated, places, &TABLES).map_or_else(|| self.unnamed(stated), |(name, _)| name),
             };
             Frame {
                 function: function.into(),
@@ -136,9 +135,9 @@ impl ModuleFile {
     }
 
     /// The name of the symbol that holds `stated`, from the first table that has one.
-    fn symbol(&self, stated: u64, options: &Options, tables: &[(Source, Which)]) -> Option<(String, Source)> {
+    fn symbol(&self, stated: u64, places: &Places, tables: &[(Source, Which)]) -> Option<(String, Source)> {
         tables.iter().find_map(|(source, which)| {
-            let table = self.table(*source, *which, options);
+            let table = self.table(*source, *which, places);
             let found = table.index.find(stated)?;
             if !found.is_sized && self.is_another_function(found.start, stated) {
                 return None;
@@ -154,14 +153,14 @@ impl ModuleFile {
         self.image.with(|elf| function_starts::start_of(elf, stated)).is_some_and(|begins| begins > start)
     }
 
-    fn table(&self, source: Source, which: Which, options: &Options) -> &NamedTable {
+    fn table(&self, source: Source, which: Which, places: &Places) -> &NamedTable {
         let slot = TABLES.iter().position(|table| table.0 == source).unwrap_or(0);
         self.tables[slot].get_or_init(|| {
             let own = || Some(Arc::clone(&self.image));
             let candidates = match source {
                 Source::MiniDebugInfo => [self.image.with(mini_debug_info::extract).map(Arc::new), None],
                 Source::DynamicSymbols => [own(), None],
-                _ => [own(), self.debug_files(options).main.clone()],
+                _ => [own(), self.debug_files(places).main.clone()],
             };
             let mut tables = candidates.into_iter().flatten().map(|image| {
                 let index = image.with(|elf| SymbolIndex::build(elf, which));
@@ -171,10 +170,10 @@ impl ModuleFile {
         })
     }
 
-    fn dwarf(&self, options: &Options) -> Option<&Dwarf> {
+    fn dwarf(&self, places: &Places) -> Option<&Dwarf> {
         self.dwarf
             .get_or_init(|| {
-                let debug = self.debug_files(options);
+                let debug = self.debug_files(places);
                 let image = if self.image.with(dwarf::is_in) { &self.image } else { debug.main.as_ref()? };
                 let supplement = debug.supplement.as_ref().map(|image| image.bytes().clone());
                 Dwarf::open(image.bytes().clone(), supplement, self.path().map(package_path))
@@ -182,8 +181,8 @@ impl ModuleFile {
             .as_ref()
     }
 
-    fn debug_files(&self, options: &Options) -> &DebugFiles {
-        self.debug.get_or_init(|| DebugFiles::find(&self.image, self.path(), options))
+    fn debug_files(&self, places: &Places) -> &DebugFiles {
+        self.debug.get_or_init(|| DebugFiles::find(&self.image, self.path(), places))
     }
 }
 

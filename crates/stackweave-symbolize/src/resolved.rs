@@ -54,14 +54,11 @@ pub enum Reason {
     BadFile,
     /// The file has no symbol, no debug information and no unwind entry for it.
     NoSymbol,
-    /// The addr2line child is not there, died, hung or wrote nonsense.
-    ChildFailed,
 }
 
 impl Reason {
     /// Every reason, in the order of their discriminants.
-    pub const ALL: [Self; 6] =
-        [Self::NoModule, Self::MissingFile, Self::ChangedFile, Self::BadFile, Self::NoSymbol, Self::ChildFailed];
+    pub const ALL: [Self; 5] = [Self::NoModule, Self::MissingFile, Self::ChangedFile, Self::BadFile, Self::NoSymbol];
 
     /// The reason in a few words.
     pub const fn as_str(self) -> &'static str {
@@ -71,7 +68,6 @@ impl Reason {
             Self::ChangedFile => "module's file was replaced",
             Self::BadFile => "module's file is malformed",
             Self::NoSymbol => "no symbol for the address",
-            Self::ChildFailed => "addr2line child failed",
         }
     }
 }
