@@ -9,6 +9,7 @@ mod options;
 mod peers;
 mod report;
 mod statistics;
+mod symbolize;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ pub fn main() -> ExitCode {
         Ok(Command::Help) => writeln!(io::stdout(), "{}", options::USAGE),
         Ok(Command::Bench(options)) => bench(&options),
         Ok(Command::FirstCapture { peer, depth }) => native::first_capture_here(&peer, depth),
+        Ok(Command::Symbolize { contender }) => symbolize::resolve_here(&contender),
         Err(problem) => Err(io::Error::other(format!("{problem}\n{}", options::USAGE))),
     };
     match outcome {
@@ -46,9 +48,19 @@ fn bench(options: &Options) -> io::Result<()> {
                 out.flush()?;
                 native::run(&unwinders, options, &mut |case| show(&mut out, &mut cases, case))?;
             }
+            Area::Symbolize => {
+                write!(out, "{}", symbolize::describe())?;
+                out.flush()?;
+                symbolize::run(options, &mut |case| show(&mut out, &mut cases, case))?;
+            }
         }
     }
-    writeln!(out, "\n{}", table::ratios(&cases))?;
+    if cases.is_empty() {
+        writeln!(out, "\nnothing was measured")?;
+    }
+    for of_one_area in cases.chunk_by(|one, next| one.area() == next.area()) {
+        writeln!(out, "\n{}", table::ratios(of_one_area))?;
+    }
     write_rows(options, &cases)?;
     writeln!(out, "rows: {}", options.json.display())
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 pub(crate) const USAGE: &str = "\
-usage: stackweave-bench [--area native]... [--only TEXT] [--quick] [--json PATH]
+usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--json PATH]
 
-  --area AREA  measure this area only (default: all; there is: native)
+  --area AREA  measure this area only (default: all; there are: native, symbolize)
   --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
   --quick      fewer rounds: a look, not a result
   --json PATH  where the rows go (default: target/bench.json)";
@@ -18,6 +18,10 @@ pub(crate) enum Command {
     FirstCapture {
         peer: String,
         depth: usize,
+    },
+    /// Hidden: resolves the job on standard input with one symbolizer, in this process.
+    Symbolize {
+        contender: String,
     },
 }
 
@@ -33,6 +37,19 @@ pub(crate) struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Area {
     Native,
+    Symbolize,
+}
+
+impl Area {
+    pub(crate) const ALL: [Self; 2] = [Self::Native, Self::Symbolize];
+
+    /// What the names of its benches begin with.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Symbolize => "symbolize",
+        }
+    }
 }
 
 /// How many rounds to spend.
@@ -51,13 +68,18 @@ impl Effort {
     }
 }
 
-/// The first word of the hidden command.
+/// The first words of the hidden commands.
 pub(crate) const FIRST_CAPTURE: &str = "first-capture";
+pub(crate) const SYMBOLIZE: &str = "symbolize";
 
 pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut arguments = arguments.peekable();
     if arguments.peek().is_some_and(|first| first == FIRST_CAPTURE) {
         return first_capture(arguments.skip(1));
+    }
+    if arguments.peek().is_some_and(|first| first == SYMBOLIZE) {
+        let contender = arguments.nth(1).ok_or("symbolize needs a symbolizer")?;
+        return Ok(Command::Symbolize { contender });
     }
     let mut options = Options {
         areas: Vec::new(),
@@ -76,16 +98,13 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
         }
     }
     if options.areas.is_empty() {
-        options.areas.push(Area::Native);
+        options.areas.extend(Area::ALL);
     }
     Ok(Command::Bench(options))
 }
 
 fn area(name: &str) -> Result<Area, String> {
-    match name {
-        "native" => Ok(Area::Native),
-        other => Err(format!("unknown area {other:?}")),
-    }
+    Area::ALL.into_iter().find(|area| area.name() == name).ok_or_else(|| format!("unknown area {name:?}"))
 }
 
 fn first_capture(mut arguments: impl Iterator<Item = String>) -> Result<Command, String> {
@@ -105,7 +124,7 @@ mod tests {
     #[test]
     fn nothing_asked_for_is_everything_at_full_effort() {
         let options = Options {
-            areas: vec![Area::Native],
+            areas: vec![Area::Native, Area::Symbolize],
             only: String::new(),
             effort: Effort::Full,
             json: PathBuf::from("target/bench.json"),
@@ -126,6 +145,7 @@ mod tests {
             parsed("first-capture framehop 30"),
             Ok(Command::FirstCapture { peer: "framehop".into(), depth: 30 })
         );
+        assert_eq!(parsed("symbolize blazesym"), Ok(Command::Symbolize { contender: "blazesym".into() }));
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub(crate) fn describe(unwinders: &[Unwinder]) -> String {
 }
 
 /// The version of a dependency, as the workspace's lock file has it.
-fn locked_version(package: &str) -> String {
+pub(crate) fn locked_version(package: &str) -> String {
     let lock = include_str!("../../../Cargo.lock");
     let entry = lock.split("[[package]]").find(|entry| entry.contains(&format!("\nname = \"{package}\"\n")));
     let version = entry.and_then(|entry| entry.split("\nversion = \"").nth(1)).and_then(|rest| rest.split('"').next());

@@ -50,6 +50,11 @@ pub(crate) struct Row<'a> {
 }
 
 impl Case {
+    /// The area, which decides who the peers are.
+    pub(crate) fn area(&self) -> &str {
+        self.bench.split('/').next().unwrap_or_default()
+    }
+
     /// The peers, without ours.
     pub(crate) fn peers(&self) -> &[Entry] {
         self.entries.get(1..).unwrap_or_default()

@@ -1,0 +1,107 @@
+//! CPU time and peak memory, of this process or of a child that is still running.
+
+use std::fs;
+use std::mem::MaybeUninit;
+
+/// What one contender took. Times are CPU time of all threads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Figures {
+    /// A fresh symbolizer and the first address.
+    pub(super) first_ms: f64,
+    /// All further addresses, never seen before.
+    pub(super) next_ms: f64,
+    /// The same again.
+    pub(super) again_ms: Option<f64>,
+    /// Growth of the peak resident size until then.
+    pub(super) peak_mb: f64,
+}
+
+impl Figures {
+    pub(super) fn to_line(self) -> String {
+        let again = self.again_ms.map_or_else(|| "-".to_owned(), |again| again.to_string());
+        format!("figures {} {} {again} {}", self.first_ms, self.next_ms, self.peak_mb)
+    }
+
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix("figures ")?.split(' ');
+        let mut number = || words.next().map(str::parse::<f64>);
+        let (first_ms, next_ms) = (number()?.ok()?, number()?.ok()?);
+        let again_ms = number()?.ok();
+        Some(Self { first_ms, next_ms, again_ms, peak_mb: number()?.ok()? })
+    }
+}
+
+/// What a process has taken so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent {
+    pub(super) cpu_ms: f64,
+    pub(super) peak_mb: f64,
+}
+
+impl Spent {
+    pub(super) fn by_this_process() -> Self {
+        Self { cpu_ms: clock_ms(libc::CLOCK_PROCESS_CPUTIME_ID), peak_mb: peak_mb("self") }
+    }
+
+    pub(super) fn by_process(id: u32) -> Self {
+        let mut clock = 0;
+        // SAFETY: `clock` is writable; any process id may be asked about.
+        let error = unsafe { libc::clock_getcpuclockid(id.cast_signed(), &raw mut clock) };
+        let cpu_ms = if error == 0 { clock_ms(clock) } else { f64::NAN };
+        Self { cpu_ms, peak_mb: peak_mb(&id.to_string()) }
+    }
+}
+
+/// Makes the peak start again from what is resident now. Where the kernel refuses, an earlier peak may hide growth.
+pub(super) fn forget_peak() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+fn clock_ms(clock: libc::clockid_t) -> f64 {
+    let mut time = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: `time` is writable, and a clock that is not there is refused.
+    let error = unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) };
+    if error != 0 {
+        return f64::NAN;
+    }
+    // SAFETY: all-zero bytes are a valid `timespec`, and the call left it valid.
+    let time = unsafe { time.assume_init() };
+    #[expect(clippy::cast_precision_loss, reason = "CPU time in seconds and nanoseconds is far below 2^52")]
+    let ms = time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6;
+    ms
+}
+
+fn peak_mb(process: &str) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = peak.and_then(|rest| rest.trim().split(' ').next()).and_then(|number| number.parse::<f64>().ok());
+    kilobytes.map_or(f64::NAN, |kilobytes| kilobytes / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+    use std::process;
+
+    use super::*;
+
+    #[test]
+    fn work_and_memory_are_seen() {
+        forget_peak();
+        let before = Spent::by_this_process();
+        let pages = black_box(vec![1_u8; 64 << 20]);
+        let after = Spent::by_process(process::id());
+        assert!(after.cpu_ms > before.cpu_ms, "{before:?} {after:?}");
+        assert!(after.peak_mb > before.peak_mb + 30.0, "{before:?} {after:?}");
+        drop(pages);
+    }
+
+    #[test]
+    fn figures_that_were_not_taken_stay_away() {
+        let figures = Figures { first_ms: 0.5, next_ms: 2.0, again_ms: None, peak_mb: 3.0 };
+        assert_eq!(Figures::parse(&figures.to_line()), Some(figures));
+        let figures = Figures { again_ms: Some(0.125), ..figures };
+        assert_eq!(Figures::parse(&figures.to_line()), Some(figures));
+        assert_eq!(Figures::parse("figures 1 2"), None);
+    }
+}

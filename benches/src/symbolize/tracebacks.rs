@@ -1,0 +1,60 @@
+//! Many stacks with few distinct frames, over the libraries of a process: what a profiler resolves at its end.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+
+use super::contenders::{self, Contender};
+use super::job::{Job, Place};
+use super::libraries::Libraries;
+use super::rounds::{self, Taken};
+use super::{loaded, sample};
+use crate::options::Effort;
+use crate::report::Case;
+
+pub(super) const BENCH: &str = "symbolize/tracebacks";
+
+const FRAMES: usize = 14_310;
+const UNIQUE: usize = 330;
+
+pub(super) fn measure(
+    libraries: &Libraries,
+    effort: Effort,
+    done: &mut dyn FnMut(Case) -> io::Result<()>,
+) -> io::Result<()> {
+    let (modules, unique) = frames(libraries);
+    let mut random = sample::Random::new();
+    let repeated = (unique.len()..FRAMES).map(|_| unique[random.below(unique.len())]);
+    let next = unique.iter().copied().chain(repeated).collect::<Vec<_>>();
+    let name = format!("{} frames, {} unique, {} modules", next.len(), unique.len(), modules.len());
+    let job = Job { modules, first: Vec::new(), next };
+    let several = contenders::ALL.into_iter().filter(|contender| contender.many_modules).collect::<Vec<Contender>>();
+    let round = rounds::measure(&job, &several, effort)?;
+    cases(BENCH, &name, &round.taken).into_iter().try_for_each(done)
+}
+
+/// Cold, warm, and the memory.
+pub(super) fn cases(bench: &'static str, name: &str, taken: &[Taken]) -> Vec<Case> {
+    let cold = taken.iter().map(|taken| taken.entry("ms", |figures| Some(figures.first_ms + figures.next_ms)));
+    let again = taken.iter().map(|taken| taken.entry("ms", |figures| figures.again_ms));
+    let peak = taken.iter().map(|taken| taken.entry("MB", |figures| Some(figures.peak_mb)));
+    vec![
+        Case { bench, name: format!("cold, {name}"), unit: "ms", entries: cold.collect() },
+        Case { bench, name: format!("again, {name}"), unit: "ms", entries: again.collect() },
+        Case { bench, name: format!("peak memory, {name}"), unit: "MB", entries: peak.collect() },
+    ]
+}
+
+/// This process's modules, with libstdc++ and libpython, and as many frames of each.
+fn frames(libraries: &Libraries) -> (Vec<PathBuf>, Vec<Place>) {
+    let also = [&libraries.libstdcxx, &libraries.libpython].into_iter().flatten().map(|library| library.path.clone());
+    let paths = loaded::here().into_iter().map(|file| file.path).chain(also).collect::<BTreeSet<_>>();
+    let modules = paths.into_iter().filter_map(|path| Some((sample::functions(&path)?, path))).collect::<Vec<_>>();
+    let share = UNIQUE.div_ceil(modules.len().max(1));
+    let mut places = Vec::new();
+    for (module, (functions, _)) in modules.iter().enumerate() {
+        places.extend(functions.addresses(share).into_iter().map(|address| Place { module, address }));
+    }
+    places.truncate(UNIQUE);
+    (modules.into_iter().map(|(_, path)| path).collect(), places)
+}
