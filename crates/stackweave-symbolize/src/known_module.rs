@@ -47,7 +47,7 @@ impl KnownModule {
         self.file.is_ok()
     }
 
-    /// What is known already, and what is not.
+    /// What is known already, and what is not, by address: neighbours share what has to be read for them.
     pub(crate) fn split(&self, wanted: Wanted) -> (Answers, Wanted) {
         let kept = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut found, mut new) = (Vec::new(), Vec::new());
@@ -57,6 +57,7 @@ impl KnownModule {
                 None => new.push((stated, place)),
             }
         }
+        new.sort_unstable();
         (found, new)
     }
 

@@ -27,6 +27,7 @@
 mod addr2line_child;
 mod debug_file;
 mod debug_link;
+#[cfg_attr(not(feature = "debuginfod"), expect(dead_code, reason = "without the feature no server is asked"))]
 mod debuginfod;
 mod demangle;
 mod dwarf;

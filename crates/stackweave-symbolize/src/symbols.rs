@@ -5,15 +5,23 @@ use object::{Endianness, elf};
 
 use crate::elf::Elf;
 
-/// A function's symbol.
+/// A function's symbol, in two words.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    start: u64,
+    /// Where it begins, and in the lowest bits how good a name it is: lower is better. Addresses that do not fit
+    /// are not those of any function.
+    key: u64,
     size: u32,
-    /// Where the name lies in the table's strings, and, in the top bits, how good a name it is.
+    /// Where the name lies in the table's strings.
     name: u32,
-    /// Lower is better: among symbols of one address the best names it.
-    rank: u8,
+}
+
+const RANK_BITS: u32 = 2;
+
+impl Entry {
+    fn start(&self) -> u64 {
+        self.key >> RANK_BITS
+    }
 }
 
 /// The functions of one symbol table, sorted.
@@ -49,41 +57,42 @@ impl SymbolIndex {
         let endian = elf.endian();
         let mut entries = Vec::with_capacity(table.len() / 2);
         for symbol in table.iter() {
-            let rank = match symbol.st_bind() {
-                elf::STB_GLOBAL | elf::STB_GNU_UNIQUE => 0,
-                elf::STB_WEAK => 1,
-                _ => 2,
-            };
             let is_function = match symbol.st_type() {
                 elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
                 elf::STT_NOTYPE => symbol.st_size(endian) > 0,
                 _ => false,
             };
-            let is_defined = symbol.st_shndx(endian) != elf::SHN_UNDEF && symbol.st_value(endian) != 0;
+            let start = symbol.st_value(endian);
+            let is_defined = symbol.st_shndx(endian) != elf::SHN_UNDEF && start != 0 && start < 1 << (64 - RANK_BITS);
             if is_function && is_defined {
+                let rank = match symbol.st_bind() {
+                    elf::STB_GLOBAL | elf::STB_GNU_UNIQUE => 0,
+                    elf::STB_WEAK => 1,
+                    _ => 2,
+                };
                 let size = u32::try_from(symbol.st_size(endian)).unwrap_or(u32::MAX);
-                let name = symbol.st_name(endian);
-                entries.push(Entry { start: symbol.st_value(endian), size, name, rank });
+                entries.push(Entry { key: start << RANK_BITS | rank, size, name: symbol.st_name(endian) });
             }
         }
-        entries.sort_by_key(|entry| (entry.start, entry.rank));
+        // Among equals the order of the table does not matter, but that it is always the same does.
+        entries.sort_unstable_by_key(|entry| (entry.key, entry.name));
         let largest = entries.iter().map(|entry| u64::from(entry.size)).max().unwrap_or(0);
         Self { entries, largest }
     }
 
     /// The symbol that holds `stated`: the innermost one, by its best name.
     pub(crate) fn find(&self, stated: u64) -> Option<Found> {
-        let after = self.entries.partition_point(|entry| entry.start <= stated);
+        let after = self.entries.partition_point(|entry| entry.start() <= stated);
         let before = &self.entries[..after];
         let reach = stated.saturating_sub(self.largest);
-        let encloses = |entry: &&Entry| stated - entry.start < u64::from(entry.size);
-        let candidates = before.iter().rev().take(LOOK_BACK).take_while(|entry| entry.start >= reach);
-        let found = candidates.clone().find(encloses).or_else(|| before.last().filter(|entry| entry.size == 0))?;
-        // Of all symbols that begin there, the one with the best rank comes first.
-        let first = before.partition_point(|entry| entry.start < found.start);
-        let same = before[first..].iter().take_while(|entry| entry.start == found.start);
-        let best = same.clone().find(|entry| entry.size == found.size).unwrap_or(found);
-        Some(Found { start: best.start, name: best.name, is_sized: best.size != 0 })
+        let encloses = |entry: &Entry| stated - entry.start() < u64::from(entry.size);
+        let near = before.iter().enumerate().rev().take(LOOK_BACK).take_while(|(_, entry)| entry.start() >= reach);
+        let enclosing = near.clone().find(|(_, entry)| encloses(entry));
+        let (index, found) = enclosing.or_else(|| near.clone().next().filter(|(_, entry)| entry.size == 0))?;
+        // Of the symbols that begin there and are as large, the one with the best rank comes first.
+        let same = before[..=index].iter().rev().take_while(|entry| entry.start() == found.start());
+        let best = same.filter(|entry| entry.size == found.size).last().unwrap_or(found);
+        Some(Found { start: best.start(), name: best.name, is_sized: best.size != 0 })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
