@@ -53,6 +53,21 @@ pub fn run_for(command: &mut Command, seconds: u32) -> Output {
     command.output().expect("the child starts")
 }
 
+/// Lets the command's process have no more memory than this.
+pub fn limit_memory(command: &mut Command, bytes: u64) -> &mut Command {
+    // SAFETY: `setrlimit` is async-signal-safe and gets a valid limit; it holds for the child alone.
+    unsafe {
+        command.pre_exec(move || {
+            let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+            if libc::setrlimit(libc::RLIMIT_AS, &raw const limit) == 0 {
+                Ok(())
+            } else {
+                Err(std::io::Error::last_os_error())
+            }
+        })
+    }
+}
+
 /// Both outputs of a child as text, for a message.
 pub fn text(output: &Output) -> String {
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

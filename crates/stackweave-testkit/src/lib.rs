@@ -25,5 +25,6 @@ pub mod signals;
 pub mod stack;
 pub mod stepping;
 pub mod subject;
+pub mod symbols;
 pub mod tree;
 pub mod truth;

@@ -1,0 +1,127 @@
+//! In what two answers about an address differ.
+
+use std::collections::HashMap;
+
+use super::names::canonical;
+use super::{Place, cxxfilt};
+
+/// The first thing in which two answers differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Difference {
+    /// No answer.
+    Nothing,
+    /// Another number of inlined calls.
+    Depth,
+    /// The same function, or one of the same name in another scope.
+    Scope,
+    /// A name that was not demangled.
+    Mangled,
+    /// The same function with other template arguments.
+    TemplateArguments,
+    /// Another function.
+    Function,
+    /// Another file.
+    File,
+    /// Another line.
+    Line,
+}
+
+/// Compares answers, and remembers which names are the same.
+#[derive(Debug)]
+pub struct Comparison {
+    lines: bool,
+    names: HashMap<(String, String), Option<Difference>>,
+}
+
+impl Comparison {
+    /// Compares whole chains; without `lines`, only the outermost names.
+    pub fn new(lines: bool) -> Self {
+        Self { lines, names: HashMap::new() }
+    }
+
+    /// The first difference, and in which frame.
+    pub fn first_difference(&mut self, ours: &[Place], theirs: &[Place]) -> Option<(Difference, usize)> {
+        let function = |place: Option<&Place>| place.and_then(|place| place.function.clone());
+        if ours.is_empty() || (function(ours.last()).is_none() && function(theirs.last()).is_some()) {
+            return Some((Difference::Nothing, 0));
+        }
+        if !self.lines {
+            let names = (function(ours.last())?, function(theirs.last())?);
+            return self.between_names(names).map(|difference| (difference, ours.len() - 1));
+        }
+        if ours.len() != theirs.len() {
+            return Some((Difference::Depth, 0));
+        }
+        let pairs = || ours.iter().zip(theirs).enumerate();
+        for (frame, (ours, theirs)) in pairs() {
+            let difference = match (function(Some(ours)), function(Some(theirs))) {
+                (Some(ours), Some(theirs)) => self.between_names((ours, theirs)),
+                (ours, theirs) => (ours != theirs).then_some(Difference::Function),
+            };
+            if let Some(difference) = difference {
+                return Some((difference, frame));
+            }
+        }
+        let file = pairs().find(|(_, (ours, theirs))| !is_same_file(ours, theirs));
+        let line = || pairs().find(|(_, (ours, theirs))| ours.line != theirs.line);
+        file.map(|(frame, _)| (Difference::File, frame)).or_else(|| line().map(|(frame, _)| (Difference::Line, frame)))
+    }
+
+    fn between_names(&mut self, names: (String, String)) -> Option<Difference> {
+        if names.0 == names.1 {
+            return None;
+        }
+        *self
+            .names
+            .entry(names)
+            .or_insert_with_key(|(ours, theirs)| between_canonical(&canonical(ours), &canonical_of_oracle(theirs)))
+    }
+}
+
+/// Older LLVMs do not demangle names with expressions in them. Who does is not wrong.
+fn canonical_of_oracle(name: &str) -> String {
+    let plain = name.starts_with("_Z").then(|| cxxfilt::demangle([name].into_iter()).concat());
+    canonical(plain.as_deref().unwrap_or(name))
+}
+
+fn between_canonical(ours: &str, theirs: &str) -> Option<Difference> {
+    let last = |name: &str| without_arguments(name).rsplit("::").next().map(str::to_owned);
+    if ours == theirs {
+        None
+    } else if ours.starts_with("_Z") || ours.starts_with("_R") {
+        Some(Difference::Mangled)
+    } else if without_arguments(ours) == without_arguments(theirs) {
+        Some(Difference::TemplateArguments)
+    } else if last(ours) == last(theirs) {
+        Some(Difference::Scope)
+    } else {
+        Some(Difference::Function)
+    }
+}
+
+fn without_arguments(name: &str) -> String {
+    let mut angles = 0_u32;
+    let mut result = String::new();
+    for character in name.chars() {
+        match character {
+            '<' => angles += 1,
+            '>' => angles = angles.saturating_sub(1),
+            _ if angles == 0 => result.push(character),
+            _ => {}
+        }
+    }
+    result
+}
+
+fn is_same_file(ours: &Place, theirs: &Place) -> bool {
+    match (&ours.file, &theirs.file) {
+        (Some(ours), Some(theirs)) => plain(ours) == plain(theirs),
+        // Where there is only a symbol, newer LLVMs give the bare name of its file.
+        (None, Some(file)) => theirs.line == 0 && !file.contains('/'),
+        (ours, theirs) => ours == theirs,
+    }
+}
+
+fn plain(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !matches!(*part, "" | ".")).collect()
+}
