@@ -21,6 +21,11 @@ pub(crate) fn demangle(name: &str) -> String {
     }
 }
 
+/// Whether a name is a mangled one.
+pub(crate) fn is_mangled(name: &str) -> bool {
+    name.starts_with("_Z") || name.starts_with("_R")
+}
+
 /// Names that nest deeper than the demangler's own limits, which keep its stack small, are left as they are.
 fn demangle_cpp(name: &str) -> Option<String> {
     Symbol::new(name).ok()?.demangle().ok()

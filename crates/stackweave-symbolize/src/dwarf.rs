@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use addr2line::{Context, LookupContinuation as _, LookupResult};
-use gimli::{EndianSlice, LittleEndian, Section as _, SectionId};
+use gimli::{DwLang, EndianSlice, LittleEndian, Section as _, SectionId};
 use object::{Object as _, ObjectSection as _};
 use stackweave_store::{Family, Held};
 
 use crate::elf;
+use crate::partial_units;
 use crate::shelf::{Bytes, Shelf};
 use crate::split::SplitFiles;
 
@@ -19,6 +20,9 @@ pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 pub(crate) struct DwarfFrame {
     /// The linkage name, not demangled.
     pub(crate) function: Option<String>,
+    /// Whether the language has scopes, which a name that is not a linkage name lacks. That of a split unit is not
+    /// known.
+    pub(crate) may_lack_scopes: bool,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
     pub(crate) column: Option<u32>,
@@ -47,7 +51,8 @@ impl Dwarf {
     /// there is none, or it is malformed. `package` is where split debug information may lie beside the file.
     pub(crate) fn open(file: Bytes, supplement: Option<Bytes>, package: Option<PathBuf>) -> Option<Self> {
         let held = Held::new(Shelf::new(), |shelf| {
-            let mut dwarf = load(shelf.put(file), shelf).ok_or(())?;
+            let mut dwarf = load(shelf.put(file), shelf).filter(has_units).ok_or(())?;
+            // A supplement may hold strings alone.
             if let Some(supplement) = supplement {
                 dwarf.set_sup(load(shelf.put(supplement), shelf).ok_or(())?);
             }
@@ -77,11 +82,13 @@ impl<'a> ParsedDwarf<'a> {
         };
         let mut found = Vec::new();
         while let Some(frame) = frames.next()? {
+            let language = frame.function.as_ref().and_then(|function| function.language);
             let function =
                 frame.function.and_then(|function| function.raw_name().map(std::borrow::Cow::into_owned).ok());
             let location = frame.location.as_ref();
             found.push(DwarfFrame {
                 function,
+                may_lack_scopes: language.is_none_or(is_cpp),
                 file: location.and_then(|location| location.file).map(str::to_owned),
                 // A line or column of 0 means that there is none.
                 line: location.and_then(|location| location.line).filter(|line| *line != 0),
@@ -97,9 +104,27 @@ impl<'a> ParsedDwarf<'a> {
 /// Loads the sections of debug information.
 fn load<'a>(bytes: &'a [u8], shelf: &'a Shelf<Bytes>) -> Option<gimli::Dwarf<Slice<'a>>> {
     let elf = elf::parse(bytes)?;
-    let section = |id: SectionId| Ok::<_, ()>(EndianSlice::new(elf::section(&elf, id.name(), shelf), LittleEndian));
-    let dwarf = gimli::Dwarf::load(section).ok()?;
-    (!dwarf.debug_info.reader().is_empty()).then_some(dwarf)
+    let section = |id: SectionId| {
+        let mut data = elf::section(&elf, id.name(), shelf);
+        if id == SectionId::DebugAbbrev
+            && let Some(changed) = partial_units::without_lines(data)
+        {
+            data = shelf.put(Bytes::Taken(changed.into()));
+        }
+        Ok::<_, ()>(EndianSlice::new(data, LittleEndian))
+    };
+    gimli::Dwarf::load(section).ok()
+}
+
+fn has_units(dwarf: &gimli::Dwarf<Slice<'_>>) -> bool {
+    !dwarf.debug_info.reader().is_empty()
+}
+
+fn is_cpp(language: DwLang) -> bool {
+    [gimli::DW_LANG_C_plus_plus, gimli::DW_LANG_C_plus_plus_03, gimli::DW_LANG_C_plus_plus_11]
+        .into_iter()
+        .chain([gimli::DW_LANG_C_plus_plus_14, gimli::DW_LANG_C_plus_plus_17, gimli::DW_LANG_C_plus_plus_20])
+        .any(|cpp| cpp == language)
 }
 
 /// Whether a file has debug information of its own.

@@ -56,6 +56,14 @@ impl ElfImage {
     }
 }
 
+/// Whether both stated addresses lie in one section.
+pub(crate) fn are_in_one_section(elf: &Elf<'_>, first: u64, second: u64) -> bool {
+    let holds = |section: &object::read::elf::ElfSection64<'_, '_, Endianness>, address: u64| {
+        address.wrapping_sub(section.address()) < section.size()
+    };
+    elf.sections().any(|section| section.address() != 0 && holds(&section, first) && holds(&section, second))
+}
+
 /// No section of a file this small grows larger than this when it is decompressed.
 fn largest_decompressed(compressed: u64) -> u64 {
     const RATIO: u64 = 1100;

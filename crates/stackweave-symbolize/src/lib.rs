@@ -38,6 +38,7 @@ mod mini_debug_info;
 mod module_file;
 mod options;
 mod outside;
+mod partial_units;
 mod perf_map;
 mod resolved;
 mod shelf;

@@ -7,9 +7,9 @@ use stackweave_core::{BuildId, Module};
 use stackweave_store::{FileIdentity, MappedFile};
 
 use crate::debug_file::{self, DebugFiles, Places};
-use crate::demangle::demangle;
+use crate::demangle::{demangle, is_mangled};
 use crate::dwarf::{self, Dwarf, DwarfFrame};
-use crate::elf::ElfImage;
+use crate::elf::{self, ElfImage};
 use crate::function_starts;
 use crate::mini_debug_info;
 use crate::resolved::{Frame, Reason, Source, Symbolized};
@@ -108,6 +108,10 @@ impl ModuleFile {
         let last = frames.len() - 1;
         let frame = |(index, frame): (usize, DwarfFrame)| {
             let function = match frame.function {
+                // A function that is not seen outside its file has no linkage name: its symbol has its scopes.
+                Some(name) if index == last && frame.may_lack_scopes && !is_mangled(&name) => {
+                    self.mangled_symbol(stated, places).unwrap_or(name)
+                }
                 Some(name) => demangle(&name),
                 None => self.symbol(stated, places, &TABLES).map_or_else(|| self.unnamed(stated), |(name, _)| name),
             };
@@ -134,23 +138,36 @@ impl ModuleFile {
         format!("{}+{start:#x}", self.name)
     }
 
+    /// The name of the symbol that holds `stated`, if that is a mangled one.
+    fn mangled_symbol(&self, stated: u64, places: &Places) -> Option<String> {
+        let (name, _) = self.raw_symbol(stated, places, &TABLES)?;
+        is_mangled(&name).then(|| demangle(&name))
+    }
+
     /// The name of the symbol that holds `stated`, from the first table that has one.
     fn symbol(&self, stated: u64, places: &Places, tables: &[(Source, Which)]) -> Option<(String, Source)> {
+        self.raw_symbol(stated, places, tables).map(|(name, source)| (demangle(&name), source))
+    }
+
+    fn raw_symbol(&self, stated: u64, places: &Places, tables: &[(Source, Which)]) -> Option<(String, Source)> {
         tables.iter().find_map(|(source, which)| {
             let table = self.table(*source, *which, places);
             let found = table.index.find(stated)?;
             if !found.is_sized && self.is_another_function(found.start, stated) {
                 return None;
             }
-            let name = table.image.as_ref()?.with(|elf| symbols::name(elf, *which, found.name).map(demangle))?;
+            let name = table.image.as_ref()?.with(|elf| symbols::name(elf, *which, found.name).map(str::to_owned))?;
             Some((name, *source))
         })
     }
 
-    /// Whether an unwind entry says that the function at `stated` begins after `start`: a symbol without a size
-    /// then names a neighbour.
+    /// Whether the function at `stated` is not the one that a symbol without a size names: its unwind entry says
+    /// that it begins after `start`, or it is in another section.
     fn is_another_function(&self, start: u64, stated: u64) -> bool {
-        self.image.with(|elf| function_starts::start_of(elf, stated)).is_some_and(|begins| begins > start)
+        self.image.with(|elf| {
+            let begins = function_starts::start_of(elf, stated);
+            begins.is_some_and(|begins| begins > start) || !elf::are_in_one_section(elf, start, stated)
+        })
     }
 
     fn table(&self, source: Source, which: Which, places: &Places) -> &NamedTable {

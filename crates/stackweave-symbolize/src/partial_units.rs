@@ -1,0 +1,80 @@
+//! Partial units: what `dwz` moved out of several units for them to share.
+//!
+//! Before DWARF 5 nothing in a unit's header tells a partial unit from a whole one, and one that `dwz` made names the
+//! line table of the units it serves. Taken for a whole unit it would claim their addresses and have no function for
+//! them. Its abbreviation tells, so there the name of that attribute is changed to one that means nothing.
+
+/// `DW_TAG_partial_unit`
+const PARTIAL_UNIT: u64 = 0x3c;
+/// `DW_AT_stmt_list`
+const LINES: u64 = 0x10;
+/// An attribute that no standard has, in one byte as the other.
+const MEANINGLESS: u8 = 0x7f;
+/// `DW_FORM_implicit_const`: its value follows.
+const IMPLICIT_CONST: u64 = 0x21;
+
+/// `.debug_abbrev` with the line tables of partial units taken out; `None` if there are none, or it is malformed.
+pub(crate) fn without_lines(abbreviations: &[u8]) -> Option<Vec<u8>> {
+    let mut changed = None;
+    let mut reader = Reader { bytes: abbreviations, position: 0 };
+    while reader.position < abbreviations.len() {
+        if reader.uleb()? == 0 {
+            continue;
+        }
+        let tag = reader.uleb()?;
+        // Whether it has children.
+        reader.position += 1;
+        loop {
+            let place = reader.position;
+            let (name, form) = (reader.uleb()?, reader.uleb()?);
+            if form == IMPLICIT_CONST {
+                reader.uleb()?;
+            }
+            if (name, form) == (0, 0) {
+                break;
+            }
+            if (tag, name) == (PARTIAL_UNIT, LINES) {
+                changed.get_or_insert_with(|| abbreviations.to_vec())[place] = MEANINGLESS;
+            }
+        }
+    }
+    changed
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    position: usize,
+}
+
+impl Reader<'_> {
+    fn uleb(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..63).step_by(7) {
+            let byte = *self.bytes.get(self.position)?;
+            self.position += 1;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_line_tables_of_partial_units_go() {
+        // 1: compile unit with lines, 2: partial unit with a name and lines.
+        let table = [1, 0x11, 1, 0x10, 0x17, 0, 0, 2, 0x3c, 1, 0x03, 0x0e, 0x10, 0x17, 0, 0, 0];
+        let mut expected = table;
+        expected[12] = MEANINGLESS;
+        assert_eq!(without_lines(&table), Some(expected.to_vec()));
+        assert_eq!(without_lines(&table[..7]), None);
+        for length in 0..table.len() {
+            without_lines(&table[..length]);
+        }
+    }
+}
