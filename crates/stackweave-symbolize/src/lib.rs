@@ -21,7 +21,8 @@
 //! where it came from, or why there is none.
 //!
 //! A symbolizer keeps what it read: a file's mapping (address space, not memory), the units of debug information that
-//! addresses fell into, 24 bytes for each function of a symbol table that was needed, and each answer.
+//! addresses fell into, 16 bytes for each function of a symbol table that was needed, and each answer. A thousand
+//! addresses of a 448 MB library with 300,000 functions and no debug information keep 8 MB of memory.
 #![forbid(unsafe_code)]
 
 mod addr2line_child;

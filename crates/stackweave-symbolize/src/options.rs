@@ -74,6 +74,13 @@ pub struct Options {
     pub perf_map_of: Option<u32>,
 }
 
+impl Options {
+    /// The default, with the mode that `STACKWEAVE_SYMBOLIZE_MODE` names.
+    pub fn from_environment() -> Result<Self, UnknownMode> {
+        Ok(Self { mode: Mode::from_environment()?, ..Self::default() })
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
