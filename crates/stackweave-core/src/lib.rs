@@ -5,9 +5,13 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod id;
 mod module;
+mod raw_frame;
 mod stop_reason;
 
 pub use address::{CodeAddress, StackPointer};
+pub use id::{CodeId, FrameId, StackId};
 pub use module::{BuildId, Module, ModuleList};
+pub use raw_frame::{RawFrame, RawFrameKind};
 pub use stop_reason::StopReason;
