@@ -1,0 +1,142 @@
+//! Memory straight from the kernel, mapped when it is first needed and never moved.
+//!
+//! Not from the allocator: a stack may be interned inside one. No page of it costs anything before it is
+//! touched.
+//!
+//! Hot file: no allocation, no lock, async-signal-safe.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::ptr;
+use std::slice;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use memmap2::{MmapMut, MmapOptions};
+
+/// What may lie in a [`LazyBlock`].
+///
+/// # Safety
+/// - All bytes zero are a valid value.
+/// - It needs no more than a page's alignment, and no `Drop`.
+pub(crate) unsafe trait ZeroIsValid: Sync {}
+
+/// A slice of zeros, mapped when it is first needed.
+pub(crate) struct LazyBlock<T> {
+    /// Null until mapped; then the first of `length` values, for as long as `self` lives.
+    first: AtomicPtr<T>,
+    length: usize,
+    /// Written once, by whoever set `first`; read only when `self` is dropped.
+    map: UnsafeCell<Option<MmapMut>>,
+}
+
+// SAFETY: `T` is shared as a slice is, and is `Sync`. `map` is touched by one thread only: the one whose
+// exchange of `first` succeeded.
+unsafe impl<T: ZeroIsValid> Sync for LazyBlock<T> {}
+
+// SAFETY: the mapping belongs to the process, not to a thread.
+unsafe impl<T: ZeroIsValid> Send for LazyBlock<T> {}
+
+impl<T: ZeroIsValid> LazyBlock<T> {
+    pub(crate) const fn new(length: usize) -> Self {
+        Self { first: AtomicPtr::new(ptr::null_mut()), length, map: UnsafeCell::new(None) }
+    }
+
+    /// Blocks each as long as all before it together, so that each doubles the length there is.
+    pub(crate) const fn doubling<const N: usize>(first: usize) -> [Self; N] {
+        let mut blocks = [const { Self::new(0) }; N];
+        let mut block = 0;
+        while block < N {
+            blocks[block].length = first << block.saturating_sub(1);
+            block += 1;
+        }
+        blocks
+    }
+
+    /// The values, if they are mapped.
+    #[inline]
+    pub(crate) fn get(&self) -> Option<&[T]> {
+        let first = self.first.load(Ordering::Acquire);
+        // SAFETY: set by `map` below to a mapping of this length, which stays until `self` is dropped.
+        (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, self.length) })
+    }
+
+    /// The values, mapped now if need be; `None` if the kernel has no memory.
+    pub(crate) fn get_or_map(&self) -> Option<&[T]> {
+        if self.get().is_none() {
+            self.map()?;
+        }
+        self.get()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn map(&self) -> Option<()> {
+        let bytes = self.length.checked_mul(size_of::<T>())?;
+        let mut map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon().ok()?;
+        let first = map.as_mut_ptr().cast();
+        // Another thread, or a handler that interrupted this one, may have been first: then its block stays.
+        if self.first.compare_exchange(ptr::null_mut(), first, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            // SAFETY: the exchange succeeds once, so nobody else is here; and nobody else looks.
+            unsafe { *self.map.get() = Some(map) };
+        }
+        Some(())
+    }
+
+    /// How many values it has, mapped or not.
+    #[cfg(test)]
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// How many bytes are mapped.
+    pub(crate) fn mapped_bytes(&self) -> usize {
+        self.get().map_or(0, size_of_val)
+    }
+}
+
+impl<T> fmt::Debug for LazyBlock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyBlock").field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+    use std::thread;
+
+    use super::*;
+
+    // SAFETY: a number with any bits.
+    unsafe impl ZeroIsValid for AtomicU64 {}
+
+    #[test]
+    fn nothing_is_mapped_before_it_is_needed() {
+        let block = LazyBlock::<AtomicU64>::new(1000);
+        assert!(block.get().is_none());
+        assert_eq!(block.mapped_bytes(), 0);
+        let values = block.get_or_map().unwrap();
+        assert_eq!(values.len(), 1000);
+        assert!(values.iter().all(|value| value.load(Ordering::Relaxed) == 0));
+        assert_eq!(block.mapped_bytes(), 8000);
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_none() {
+        assert!(LazyBlock::<AtomicU64>::new(usize::MAX / 2).get_or_map().is_none());
+        assert!(LazyBlock::<AtomicU64>::new(1 << 59).get_or_map().is_none());
+    }
+
+    #[test]
+    fn all_threads_get_the_same_block() {
+        for _ in 0..50 {
+            let block = LazyBlock::<AtomicU64>::new(8);
+            thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| block.get_or_map().unwrap()[5].fetch_add(1, Ordering::Relaxed));
+                }
+            });
+            assert_eq!(block.get().unwrap()[5].load(Ordering::Relaxed), 4);
+        }
+    }
+}
