@@ -7,6 +7,7 @@ mod machine;
 mod native;
 mod options;
 mod peers;
+mod record;
 mod report;
 mod statistics;
 mod symbolize;
@@ -53,6 +54,7 @@ fn bench(options: &Options) -> io::Result<()> {
                 out.flush()?;
                 symbolize::run(options, &mut |case| show(&mut out, &mut cases, case))?;
             }
+            Area::Record => record::run(options, &mut |case| show(&mut out, &mut cases, case))?,
         }
     }
     if cases.is_empty() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 pub(crate) const USAGE: &str = "\
 usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--json PATH]
 
-  --area AREA  measure this area only (default: all; there are: native, symbolize)
+  --area AREA  measure this area only (default: all; there are: native, symbolize, record)
   --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
   --quick      fewer rounds: a look, not a result
   --json PATH  where the rows go (default: target/bench.json)";
@@ -38,16 +38,18 @@ pub(crate) struct Options {
 pub(crate) enum Area {
     Native,
     Symbolize,
+    Record,
 }
 
 impl Area {
-    pub(crate) const ALL: [Self; 2] = [Self::Native, Self::Symbolize];
+    pub(crate) const ALL: [Self; 3] = [Self::Native, Self::Symbolize, Self::Record];
 
     /// What the names of its benches begin with.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
             Self::Symbolize => "symbolize",
+            Self::Record => "record",
         }
     }
 }
@@ -124,7 +126,7 @@ mod tests {
     #[test]
     fn nothing_asked_for_is_everything_at_full_effort() {
         let options = Options {
-            areas: vec![Area::Native, Area::Symbolize],
+            areas: vec![Area::Native, Area::Symbolize, Area::Record],
             only: String::new(),
             effort: Effort::Full,
             json: PathBuf::from("target/bench.json"),

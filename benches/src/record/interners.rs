@@ -1,0 +1,134 @@
+//! Those who turn stacks into integers, ours and other ways.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+
+use stackweave_core::{RawFrame, StackId};
+use stackweave_store::StackTable;
+
+use super::stacks::{DEEPEST, Stack};
+
+/// Turns stacks into integers. Shared by threads.
+pub(super) trait Interner: Sync {
+    fn intern(&self, frames: &[RawFrame]) -> u32;
+
+    /// Interns all; here, so that each interner has a loop of its own without indirect calls.
+    fn intern_all(&self, stacks: &[Stack]) {
+        for stack in stacks {
+            black_box(self.intern(black_box(stack)));
+        }
+    }
+}
+
+/// An interner under its name.
+pub(super) type Entrant = (&'static str, Box<dyn Interner>);
+
+/// A fresh one of each; ours first.
+pub(super) fn all() -> Vec<Entrant> {
+    vec![
+        ("ours", Box::new(StackTable::new())),
+        ("ours, compared", Box::new(Compared(StackTable::new()))),
+        ("map", Box::new(Map::default())),
+        ("call tree", Box::new(CallTree::default())),
+        ("copy", Box::new(Copy)),
+    ]
+}
+
+impl Interner for StackTable {
+    fn intern(&self, frames: &[RawFrame]) -> u32 {
+        self.intern(frames).map_or(0, StackId::get)
+    }
+}
+
+/// Ours, if it did not trust its hash but compared the frames along the tree.
+struct Compared(StackTable);
+
+impl Interner for Compared {
+    fn intern(&self, frames: &[RawFrame]) -> u32 {
+        let id = self.0.intern(frames);
+        let is_equal = id.is_some_and(|id| self.0.frames(id).eq(frames.iter().copied()));
+        if is_equal { id.map_or(0, StackId::get) } else { 0 }
+    }
+}
+
+/// The obvious way: a map from whole stacks, behind a lock.
+#[derive(Default)]
+struct Map(Mutex<HashMap<Vec<u64>, u32, BuildHasherDefault<MultiplyRotate>>>);
+
+impl Interner for Map {
+    fn intern(&self, frames: &[RawFrame]) -> u32 {
+        let mut words = [0; DEEPEST];
+        for (word, frame) in words.iter_mut().zip(frames) {
+            *word = frame.to_bits();
+        }
+        let words = &words[..frames.len()];
+        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = map.get(words) {
+            return *id;
+        }
+        let id = u32::try_from(map.len()).unwrap_or(u32::MAX);
+        map.insert(words.to_vec(), id);
+        id
+    }
+}
+
+/// What memory profilers do: a tree in which each frame is looked up below its caller, behind a lock.
+#[derive(Default)]
+struct CallTree(Mutex<HashMap<(u32, u64), u32, BuildHasherDefault<MultiplyRotate>>>);
+
+impl Interner for CallTree {
+    fn intern(&self, frames: &[RawFrame]) -> u32 {
+        let mut tree = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        frames.iter().rev().fold(0, |caller, frame| {
+            let next = u32::try_from(tree.len() + 1).unwrap_or(u32::MAX);
+            *tree.entry((caller, frame.to_bits())).or_insert(next)
+        })
+    }
+}
+
+/// The least that can be done with a stack: a limit, not a peer.
+struct Copy;
+
+impl Interner for Copy {
+    fn intern(&self, frames: &[RawFrame]) -> u32 {
+        let mut copy = [MaybeUninit::<RawFrame>::uninit(); DEEPEST];
+        for (place, frame) in copy.iter_mut().zip(frames) {
+            place.write(*frame);
+        }
+        black_box(&copy);
+        0
+    }
+}
+
+/// The usual quick hash for keys that nobody chose in malice.
+#[derive(Default)]
+struct MultiplyRotate(u64);
+
+impl Hasher for MultiplyRotate {
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(26)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0xf135_7aea_2e62_a9c5);
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+}

@@ -1,0 +1,34 @@
+//! Stacks that were seen before: what every capture but the first of its stack costs.
+
+use std::io;
+
+use super::interners;
+use super::rounds::{case, cpu_time_ns, samples, share};
+use super::stacks::Stacks;
+use crate::options::Effort;
+use crate::report::Case;
+
+pub(super) const BENCH: &str = "record/intern-known";
+
+/// How many stacks take turns.
+pub(super) const STACKS: usize = 500;
+const PASSES: usize = 10;
+
+pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()> {
+    for depth in [20, 100] {
+        let stacks = Stacks::new(depth).take(STACKS);
+        let entrants = interners::all();
+        for (_, interner) in &entrants {
+            interner.intern_all(&stacks);
+        }
+        let samples = samples(&entrants, effort.pick(21, 101), |_, (_, interner)| {
+            let start = cpu_time_ns();
+            for _ in 0..PASSES {
+                interner.intern_all(&stacks);
+            }
+            Ok(share(cpu_time_ns() - start, PASSES * STACKS))
+        })?;
+        done(case(BENCH, format!("depth {depth}"), depth, &entrants, &samples))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! Recording: from a captured stack to an integer.
+//!
+//! The stacks are made up, and laid out as captures of a program are: a few frames of their own, the rest shared.
+
+mod bytes;
+mod interners;
+mod known_stacks;
+mod new_stacks;
+mod rounds;
+mod stacks;
+mod two_threads;
+
+use std::io::{self, Write};
+
+use crate::options::{Effort, Options};
+use crate::report::Case;
+
+type Measure = fn(Effort, &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()>;
+
+/// Bench, what it is about, and how it is done.
+const MEASUREMENTS: [(&str, &str, Measure); 4] = [
+    // First, while the heap has no holes to fill.
+    (bytes::BENCH, "memory", bytes::measure),
+    (known_stacks::BENCH, "stacks that are known", known_stacks::measure),
+    (new_stacks::BENCH, "stacks that are new", new_stacks::measure),
+    (two_threads::BENCH, "two threads at once", two_threads::measure),
+];
+
+pub(crate) fn run(options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()> {
+    for (bench, what, measure) in MEASUREMENTS {
+        if bench.contains(&options.only) {
+            writeln!(io::stderr(), "record: {what}")?;
+            measure(options.effort, done)?;
+        }
+    }
+    Ok(())
+}

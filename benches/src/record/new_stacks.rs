@@ -1,0 +1,29 @@
+//! Stacks never seen before, with two frames that no other stack has: the tree grows, and with it the memory.
+
+use std::io;
+
+use super::interners;
+use super::rounds::{case, cpu_time_ns, samples, share};
+use super::stacks::Stacks;
+use crate::options::Effort;
+use crate::report::Case;
+
+pub(super) const BENCH: &str = "record/intern-new";
+
+const STACKS: usize = 1000;
+
+pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()> {
+    for depth in [20, 100] {
+        let rounds = effort.pick(11, 41);
+        let mut stacks = Stacks::new(depth);
+        let stacks: Vec<_> = (0..rounds).map(|_| stacks.take(STACKS)).collect();
+        let entrants = interners::all();
+        let samples = samples(&entrants, rounds, |round, (_, interner)| {
+            let start = cpu_time_ns();
+            interner.intern_all(&stacks[round]);
+            Ok(share(cpu_time_ns() - start, STACKS))
+        })?;
+        done(case(BENCH, format!("depth {depth}"), depth, &entrants, &samples))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! Interleaved rounds of all interners.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
+use super::interners::Entrant;
+use crate::report::{Case, Entry, Outcome};
+use crate::statistics::median;
+
+/// Nanoseconds of CPU time that this thread has used.
+pub(super) fn cpu_time_ns() -> f64 {
+    let mut time = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the clock is there on every Linux, and writes to a local.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr()) };
+    // SAFETY: all zeros are a time too.
+    let time = unsafe { time.assume_init() };
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0)).as_secs_f64() * 1e9
+}
+
+/// What falls to each of `count`.
+#[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^52")]
+pub(super) fn share(total: f64, count: usize) -> f64 {
+    total / count as f64
+}
+
+/// Each interner's samples, one for each round.
+pub(super) fn samples(
+    entrants: &[Entrant],
+    rounds: usize,
+    mut sample: impl FnMut(usize, &Entrant) -> io::Result<f64>,
+) -> io::Result<Vec<Vec<f64>>> {
+    let mut samples = vec![Vec::with_capacity(rounds); entrants.len()];
+    for round in 0..rounds {
+        for (samples, entrant) in samples.iter_mut().zip(entrants) {
+            samples.push(sample(round, entrant)?);
+        }
+    }
+    Ok(samples)
+}
+
+/// A case of their medians.
+pub(super) fn case(
+    bench: &'static str,
+    name: String,
+    depth: usize,
+    entrants: &[Entrant],
+    samples: &[Vec<f64>],
+) -> Case {
+    let entry = |((peer, _), samples): (&Entrant, &Vec<f64>)| Entry {
+        peer,
+        outcome: median(samples).map_or_else(
+            || Outcome::Absent("not sampled".to_owned()),
+            |cost| Outcome::Measured { cost, frames: Some(depth) },
+        ),
+    };
+    Case { bench, name, unit: "ns", entries: entrants.iter().zip(samples).map(entry).collect() }
+}
