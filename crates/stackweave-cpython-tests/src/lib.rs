@@ -1,0 +1,21 @@
+//! The subject of the tests as Python sees it: a shared library that `ctypes` loads into each interpreter found.
+//!
+//! The scripts in `python/` call it and compare with what Python says about the same stack; the tests in `tests/` run
+//! them.
+#![expect(clippy::expect_used, reason = "a test that cannot do its work must fail")]
+#![expect(clippy::missing_panics_doc, reason = "as above")]
+#![expect(clippy::cast_precision_loss, reason = "the figures are rough")]
+
+pub mod activations;
+pub mod codes;
+pub mod gil;
+pub mod pythons;
+pub mod shutdown;
+pub mod signals;
+pub mod timing;
+pub mod walks;
+
+use stackweave_testkit::counting_allocator::CountingAllocator;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

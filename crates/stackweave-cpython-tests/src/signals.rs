@@ -1,0 +1,105 @@
+//! Walks from signal handlers.
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+use std::mem::zeroed;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use stackweave_cpython::{Interpreter, PythonFrame, WalkStop};
+
+use crate::walks::Record;
+
+/// Room for the deepest stack that a handler meets.
+pub const DEPTH: usize = 4096;
+
+/// What the last handler saw.
+struct Seen(UnsafeCell<[PythonFrame; DEPTH]>);
+
+// SAFETY: handlers and their readers run in one thread, one after the other.
+unsafe impl Sync for Seen {}
+
+static SEEN: Seen = Seen(UnsafeCell::new(
+    [PythonFrame { code: stackweave_cpython::CodePointer::new(0), activation: 0, instruction: 0, is_entry: false };
+        DEPTH],
+));
+static LEN: AtomicUsize = AtomicUsize::new(0);
+static SAMPLES: AtomicU64 = AtomicU64::new(0);
+static BAD: AtomicU64 = AtomicU64::new(0);
+static TORN: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+    let Ok(interpreter) = Interpreter::find() else { return };
+    // SAFETY: the signal is blocked while its handler runs, and only one thread gets it.
+    let frames = unsafe { &mut *SEEN.0.get() };
+    let walked = interpreter.walk_interrupted(frames);
+    LEN.store(walked.len, Ordering::Relaxed);
+    SAMPLES.fetch_add(1, Ordering::Relaxed);
+    match walked.stop {
+        WalkStop::EndOfStack => {}
+        WalkStop::Interrupted => _ = TORN.fetch_add(1, Ordering::Relaxed),
+        _ => _ = BAD.fetch_add(1, Ordering::Relaxed),
+    }
+}
+
+/// Lets a raw handler walk whenever the signal comes.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_handle(signal: c_int) -> c_int {
+    Interpreter::find().expect("it is supported");
+    // SAFETY: the handler does only what is allowed in one.
+    unsafe {
+        let mut action: libc::sigaction = zeroed();
+        action.sa_sigaction = on_signal as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigaction(signal, &raw const action, null_mut())
+    }
+}
+
+/// Copies what the last handler saw.
+///
+/// # Safety
+/// `records` has room for [`DEPTH`] of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cpython_tests_seen(records: *mut Record) -> usize {
+    // SAFETY: no handler runs now: the signal is sent by this thread to itself.
+    let frames = unsafe { &*SEEN.0.get() };
+    let len = LEN.load(Ordering::Relaxed);
+    for (index, frame) in frames[..len].iter().enumerate() {
+        // SAFETY: the caller says that there is room.
+        unsafe { records.add(index).write(Record::from(frame)) };
+    }
+    len
+}
+
+/// Interrupts this thread every so many microseconds, from a thread of its own, for so many milliseconds.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_interrupt(signal: c_int, microseconds: u64, milliseconds: u64) {
+    // SAFETY: `pthread_self` has no conditions.
+    let target = unsafe { libc::pthread_self() };
+    std::thread::spawn(move || {
+        let end = std::time::Instant::now() + std::time::Duration::from_millis(milliseconds);
+        while std::time::Instant::now() < end {
+            // SAFETY: the script outlives the sender: it waits for longer than this.
+            unsafe { libc::pthread_kill(target, signal) };
+            std::thread::sleep(std::time::Duration::from_micros(microseconds));
+        }
+    });
+}
+
+/// How many signals were handled.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_samples() -> u64 {
+    SAMPLES.load(Ordering::Relaxed)
+}
+
+/// How many of them came when no stack could be read.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_torn_samples() -> u64 {
+    TORN.load(Ordering::Relaxed)
+}
+
+/// How many of their walks ended in any other way than at the outermost frame.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_cut_samples() -> u64 {
+    BAD.load(Ordering::Relaxed)
+}

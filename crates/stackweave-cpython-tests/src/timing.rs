@@ -1,0 +1,57 @@
+//! What a walk costs on fresh frames: one walk per activation, timed inside the call.
+
+use std::arch::x86_64::_rdtsc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use stackweave_cpython::{Interpreter, PublicApi, PythonFrame};
+
+const DEPTH: usize = 256;
+static TICKS: AtomicU64 = AtomicU64::new(0);
+
+fn timed(work: impl FnOnce() -> usize) -> usize {
+    // SAFETY: every x86-64 has the instruction.
+    let before = unsafe { _rdtsc() };
+    let len = std::hint::black_box(work());
+    // SAFETY: as above.
+    TICKS.store(unsafe { _rdtsc() } - before, Ordering::Relaxed);
+    len
+}
+
+/// One direct walk, timed.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_timed_walk() -> usize {
+    let mut frames = [PythonFrame::default(); DEPTH];
+    let interpreter = Interpreter::find().expect("it is supported");
+    timed(|| interpreter.walk(std::hint::black_box(&mut frames)).len)
+}
+
+/// One walk by the public API, timed.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_timed_public_walk() -> usize {
+    let mut frames = [PythonFrame::default(); DEPTH];
+    let api = PublicApi::find().expect("every interpreter has it");
+    timed(|| api.walk(std::hint::black_box(&mut frames)).len)
+}
+
+/// Nothing, timed.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_timed_nothing() -> usize {
+    timed(|| 0)
+}
+
+/// The time stamp ticks that the last timed call took.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_ticks() -> u64 {
+    TICKS.load(Ordering::Relaxed)
+}
+
+/// Time stamp ticks in a nanosecond.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_ticks_per_nanosecond() -> f64 {
+    // SAFETY: every x86-64 has the instruction.
+    let (start, before) = (Instant::now(), unsafe { _rdtsc() });
+    std::thread::sleep(Duration::from_millis(50));
+    // SAFETY: as above.
+    (unsafe { _rdtsc() } - before) as f64 / start.elapsed().as_nanos() as f64
+}

@@ -1,0 +1,148 @@
+//! Walks on request.
+
+use std::ffi::{CString, c_char};
+use std::ptr::null;
+
+use stackweave_cpython::{FrameReader, Interpreter, PublicApi, PythonFrame, ThreadStatePointer, Unavailable, Walked};
+use stackweave_testkit::counting_allocator;
+
+/// Room for the deepest stack of the tests.
+pub const DEPTH: usize = 16384;
+
+/// A frame as `ctypes` reads it.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Record {
+    code: u64,
+    activation: u64,
+    instruction: u32,
+    is_entry: u32,
+}
+
+impl From<&PythonFrame> for Record {
+    fn from(frame: &PythonFrame) -> Self {
+        Self {
+            code: frame.code.address(),
+            activation: frame.activation,
+            instruction: frame.instruction,
+            is_entry: u32::from(frame.is_entry),
+        }
+    }
+}
+
+/// The result of a walk as `ctypes` reads it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Outcome {
+    len: usize,
+    stop: *const c_char,
+}
+
+impl From<Walked> for Outcome {
+    fn from(walked: Walked) -> Self {
+        Self { len: walked.len, stop: lasting(walked.stop.as_str()) }
+    }
+}
+
+/// A C string that is never freed.
+pub fn lasting(text: &str) -> *const c_char {
+    CString::new(text).map_or(null(), |text| text.into_raw().cast_const())
+}
+
+/// # Safety
+/// `records` has room for all of them.
+unsafe fn copy(frames: &[PythonFrame], walked: Walked, records: *mut Record) -> Outcome {
+    for (index, frame) in frames[..walked.len].iter().enumerate() {
+        // SAFETY: the caller says that there is room.
+        unsafe { records.add(index).write(Record::from(frame)) };
+    }
+    Outcome::from(walked)
+}
+
+fn interpreter() -> &'static Interpreter {
+    Interpreter::find().expect("the script runs in an interpreter that is supported")
+}
+
+/// Walks this thread's frames directly.
+///
+/// # Safety
+/// `records` has room for `capacity` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cpython_tests_walk(records: *mut Record, capacity: usize) -> Outcome {
+    let mut frames = vec![PythonFrame::default(); capacity];
+    let walked = interpreter().walk(&mut frames);
+    // SAFETY: the buffer is no longer than the array.
+    unsafe { copy(&frames, walked, records) }
+}
+
+/// The same, the way signal handlers do.
+///
+/// # Safety
+/// `records` has room for `capacity` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cpython_tests_walk_interrupted(records: *mut Record, capacity: usize) -> Outcome {
+    let mut frames = vec![PythonFrame::default(); capacity];
+    let walked = interpreter().walk_interrupted(&mut frames);
+    // SAFETY: the buffer is no longer than the array.
+    unsafe { copy(&frames, walked, records) }
+}
+
+/// The same by the public API.
+///
+/// # Safety
+/// `records` has room for `capacity` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cpython_tests_walk_public(records: *mut Record, capacity: usize) -> Outcome {
+    let mut frames = vec![PythonFrame::default(); capacity];
+    let walked = PublicApi::find().expect("every interpreter has it").walk(&mut frames);
+    // SAFETY: the buffer is no longer than the array.
+    unsafe { copy(&frames, walked, records) }
+}
+
+/// Walks the frames of another thread's state. The script holds the GIL.
+///
+/// # Safety
+/// `records` has room for `capacity` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cpython_tests_walk_thread(state: u64, records: *mut Record, capacity: usize) -> Outcome {
+    let mut frames = vec![PythonFrame::default(); capacity];
+    // SAFETY: the script holds the GIL and took the state from the interpreter's list.
+    let walked = unsafe { interpreter().walk_thread(ThreadStatePointer::new(state), &mut frames) };
+    // SAFETY: the buffer is no longer than the array.
+    unsafe { copy(&frames, walked, records) }
+}
+
+/// How the frames are read here: null for directly, else why not.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_fallback_reason() -> *const c_char {
+    match FrameReader::choose().map(|reader| reader.fallback_reason()) {
+        Ok(None) => null(),
+        Ok(Some(reason)) | Err(reason) => lasting(&reason.to_string()),
+    }
+}
+
+/// Why there is no interpreter to walk; null when there is one.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_unavailable() -> *const c_char {
+    Interpreter::find().map_or_else(|reason: Unavailable| lasting(&reason.to_string()), |_| null())
+}
+
+/// How often a walk asks for memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_allocations() -> u64 {
+    let mut frames = vec![PythonFrame::default(); DEPTH];
+    let interpreter = interpreter();
+    let before = counting_allocator::requests();
+    let walked = [interpreter.walk(&mut frames), interpreter.walk_interrupted(&mut frames)];
+    let after = counting_allocator::requests();
+    assert!(walked.iter().all(|walked| walked.len > 0));
+    after - before
+}
+
+/// Why a walk ends in a thread that Python has never heard of.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_foreign_thread() -> *const c_char {
+    let walk = || interpreter().walk(&mut [PythonFrame::default(); 8]);
+    let walked = std::thread::spawn(walk).join().expect("a walk does not panic");
+    lasting(&format!("{} frames, {}", walked.len, walked.stop))
+}

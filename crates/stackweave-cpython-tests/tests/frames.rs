@@ -1,0 +1,38 @@
+//! The frames of every interpreter found, beside what Python itself says.
+
+use std::process::Command;
+
+use stackweave_cpython_tests::pythons::{Python, pythons, script, shared_library};
+use stackweave_testkit::child;
+
+const SECONDS: u32 = 300;
+
+fn run(python: &Python, name: &str) -> String {
+    let mut command = Command::new(&python.executable);
+    command.arg("-B").arg(script(name)).arg(shared_library());
+    let output = child::run_for(&mut command, SECONDS);
+    let text = child::text(&output);
+    assert!(output.status.success(), "{} ({}): {text}", python.version, python.executable.display());
+    assert!(!text.contains("Traceback"), "{}: {text}", python.version);
+    text
+}
+
+#[test]
+fn walks_equal_what_python_says() {
+    for python in pythons() {
+        let text = run(&python, "run_cases.py");
+        println!("{}: {}", python.version, text.replace('\n', "; "));
+        assert!(text.contains("cases 27 "), "{}: {text}", python.version);
+        assert!(text.contains("shutdown: 2 frames, interpreter is shutting down"), "{}: {text}", python.version);
+        assert!(text.contains("at exit: 0 frames, interpreter "), "{}: {text}", python.version);
+    }
+}
+
+#[test]
+fn a_daemon_thread_walks_while_the_interpreter_goes_away() {
+    for python in pythons() {
+        for _ in 0..5 {
+            run(&python, "daemon_at_shutdown.py");
+        }
+    }
+}

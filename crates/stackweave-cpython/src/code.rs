@@ -1,0 +1,73 @@
+//! What a code object says about itself, copied out of it.
+
+use crate::PythonFrame;
+use crate::frame::CodePointer;
+use crate::interpreter::Interpreter;
+use crate::line_table::{LineTable, LineTableFormat, Position};
+use crate::memory::{is_plausible, load, word};
+use crate::text::{bytes, text};
+
+/// Where every object has its type.
+const OBJECT_TYPE: usize = 8;
+
+/// All that is needed to name a frame later, when the code object may be gone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CodeInfo {
+    /// `co_name`.
+    pub name: String,
+    /// `co_qualname`, from 3.11 on.
+    pub qualname: Option<String>,
+    /// `co_filename`.
+    pub filename: String,
+    /// `co_firstlineno`.
+    pub first_line: i32,
+    /// `co_linetable`.
+    pub line_table: Box<[u8]>,
+    /// How the line table is written.
+    pub format: LineTableFormat,
+}
+
+impl CodeInfo {
+    /// The line table, to be asked.
+    pub fn lines(&self) -> LineTable<'_> {
+        LineTable::new(&self.line_table, self.first_line, self.format)
+    }
+
+    /// Where the instruction of a frame comes from: the first line for a frame that has not begun.
+    pub fn position(&self, instruction: u32) -> Position {
+        if instruction == PythonFrame::NOT_BEGUN {
+            let line = u32::try_from(self.first_line).ok();
+            return Position { line, end_line: line, ..Position::default() };
+        }
+        self.lines().position(instruction)
+    }
+}
+
+impl Interpreter {
+    /// Copies a code object. `None` when it is an object of another type.
+    ///
+    /// Only immutable fields are read, and nothing is called, so the GIL is not needed as long as the object lives.
+    ///
+    /// # Safety
+    /// The object is alive during the call: a frame of it has not returned, or the caller holds a reference.
+    pub unsafe fn read_code(&self, code: CodePointer) -> Option<CodeInfo> {
+        let (address, layout) = (code.address(), self.layout);
+        // SAFETY: what lives at the address is an object, which begins with its reference count and its type.
+        if !is_plausible(address) || unsafe { word(address, OBJECT_TYPE) } != self.code_type {
+            return None;
+        }
+        // SAFETY: the object is a live code object, which keeps its strings alive; none of them is ever replaced
+        // (except `co_filename` by an importer, before the code first runs).
+        unsafe {
+            let text_at = |offset| text(&layout.text, word(address, offset));
+            Some(CodeInfo {
+                name: text_at(layout.code.name)?,
+                qualname: layout.code.qualname.and_then(text_at),
+                filename: text_at(layout.code.filename)?,
+                first_line: load(address, layout.code.first_line),
+                line_table: bytes(&layout.text, word(address, layout.code.line_table))?,
+                format: layout.line_table,
+            })
+        }
+    }
+}

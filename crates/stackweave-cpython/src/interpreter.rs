@@ -1,0 +1,156 @@
+//! The interpreter of this process: its version, its layout, its functions.
+
+use core::ffi::{CStr, c_char, c_int, c_ulong, c_void};
+use std::sync::OnceLock;
+
+use crate::debug_offsets;
+use crate::symbols::Symbols;
+use crate::unavailable::Unavailable;
+use crate::version::Layout;
+
+/// The Python in this process, as far as its frames can be read without its help.
+#[derive(Debug)]
+pub struct Interpreter {
+    pub(crate) layout: &'static Layout,
+    pub(crate) functions: Functions,
+    pub(crate) symbols: Symbols,
+    /// `PyCode_Type`: what the type of every code object is.
+    pub(crate) code_type: u64,
+}
+
+/// What a walk calls. None of them takes the GIL, a lock or memory: each reads a word or two.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Functions {
+    /// False before initialisation, and again from early in the shutdown on.
+    pub(crate) is_initialized: unsafe extern "C" fn() -> c_int,
+    pub(crate) is_finalizing: unsafe extern "C" fn() -> c_int,
+    /// The state in this thread's own storage, whether it holds the GIL or not.
+    pub(crate) this_thread_state: unsafe extern "C" fn() -> *mut c_void,
+    /// From 3.12 on the state of this thread if it holds the GIL, else null; before, the state of whoever holds it.
+    pub(crate) holder_state: unsafe extern "C" fn() -> *mut c_void,
+    pub(crate) newest_interpreter: unsafe extern "C" fn() -> *mut c_void,
+    pub(crate) main_interpreter: unsafe extern "C" fn() -> *mut c_void,
+}
+
+impl Interpreter {
+    /// The interpreter of this process. Once it is found, the answer is kept; a failure is looked into each time,
+    /// since an interpreter can be loaded later.
+    pub fn find() -> Result<&'static Self, Unavailable> {
+        static FOUND: OnceLock<Interpreter> = OnceLock::new();
+        if let Some(found) = FOUND.get() {
+            return Ok(found);
+        }
+        let found = Self::look_up()?;
+        Ok(FOUND.get_or_init(|| found))
+    }
+
+    /// The second number of the version: 13 for Python 3.13.
+    pub fn minor_version(&self) -> u8 {
+        self.layout.minor
+    }
+
+    fn look_up() -> Result<Self, Unavailable> {
+        let symbols = Symbols::find().ok_or(Unavailable::NoInterpreter)?;
+        let (major, minor) = version(symbols)?;
+        let layout = match major {
+            3 => Layout::of_minor(minor),
+            _ => None,
+        }
+        .ok_or(Unavailable::UnsupportedVersion { major, minor })?;
+        refuse_other_builds(symbols)?;
+        if let Some(offsets) = &layout.debug_offsets {
+            let runtime = symbols.address(c"_PyRuntime").ok_or(Unavailable::MissingFunction("_PyRuntime"))?;
+            // SAFETY: the version is the layout's, and a version with a table of them has the record.
+            unsafe { debug_offsets::check(runtime.cast(), layout, offsets)? };
+        }
+        let code_type = symbols.address(c"PyCode_Type").ok_or(Unavailable::MissingFunction("PyCode_Type"))? as u64;
+        Ok(Self { layout, functions: Functions::look_up(symbols)?, symbols, code_type })
+    }
+}
+
+impl Functions {
+    fn look_up(symbols: Symbols) -> Result<Self, Unavailable> {
+        // SAFETY: the signatures are those of the headers of 3.10 to 3.15.
+        unsafe {
+            Ok(Self {
+                is_initialized: first_of(symbols, &[c"Py_IsInitialized"])?,
+                is_finalizing: first_of(symbols, &[c"Py_IsFinalizing", c"_Py_IsFinalizing"])?,
+                this_thread_state: first_of(symbols, &[c"PyGILState_GetThisThreadState"])?,
+                holder_state: first_of(symbols, &[c"PyThreadState_GetUnchecked", c"_PyThreadState_UncheckedGet"])?,
+                newest_interpreter: first_of(symbols, &[c"PyInterpreterState_Head"])?,
+                main_interpreter: first_of(symbols, &[c"PyInterpreterState_Main"])?,
+            })
+        }
+    }
+}
+
+/// The first of these names that the interpreter has.
+///
+/// # Safety
+/// As for [`Symbols::function`], for each of the names.
+pub(crate) unsafe fn first_of<F: Copy>(symbols: Symbols, names: &[&'static CStr]) -> Result<F, Unavailable> {
+    let mut missing = "";
+    for name in names {
+        // SAFETY: passed on to the caller.
+        if let Some(function) = unsafe { symbols.function(name) } {
+            return Ok(function);
+        }
+        missing = name.to_str().unwrap_or_default();
+    }
+    Err(Unavailable::MissingFunction(missing))
+}
+
+/// `Py_Version` is a word of data since 3.11; before, the version is a text only.
+fn version(symbols: Symbols) -> Result<(u8, u8), Unavailable> {
+    if let Some(word) = symbols.address(c"Py_Version") {
+        // SAFETY: it is a constant `unsigned long`.
+        let [major, minor, ..] = unsafe { word.cast::<c_ulong>().read() }.to_be_bytes()[4..] else {
+            return Err(Unavailable::NoInterpreter);
+        };
+        return Ok((major, minor));
+    }
+    parse_version(version_text(symbols)?).ok_or(Unavailable::NoInterpreter)
+}
+
+fn parse_version(text: &[u8]) -> Option<(u8, u8)> {
+    let text = core::str::from_utf8(text).ok()?;
+    let mut numbers = text.split(['.', ' ', '+']).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+fn version_text(symbols: Symbols) -> Result<&'static [u8], Unavailable> {
+    // SAFETY: the function has this signature in every version.
+    let get_version: unsafe extern "C" fn() -> *const c_char = unsafe { first_of(symbols, &[c"Py_GetVersion"])? };
+    // SAFETY: it may be called at any time and returns a C string that lives for ever.
+    Ok(unsafe { CStr::from_ptr(get_version()) }.to_bytes())
+}
+
+/// Builds whose structures differ from the tables: those without the GIL say so in their version, those that count
+/// references for debugging export the counter.
+fn refuse_other_builds(symbols: Symbols) -> Result<(), Unavailable> {
+    const MARK: &[u8] = b"free-threading build";
+    if version_text(symbols)?.windows(MARK.len()).any(|window| window == MARK) {
+        return Err(Unavailable::FreeThreaded);
+    }
+    if [c"_Py_RefTotal", c"_Py_INCREF_IncRefTotal"].iter().any(|name| symbols.address(name).is_some()) {
+        return Err(Unavailable::DebugBuild);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_text() {
+        assert_eq!(parse_version(b"3.10.13 (main, May  9 2026) [GCC 12.2.0]"), Some((3, 10)));
+        assert_eq!(parse_version(b"3.12.0a1+ (heads/main)"), Some((3, 12)));
+        assert_eq!(parse_version(b"three"), None);
+    }
+
+    #[test]
+    fn a_process_without_python_says_so() {
+        assert_eq!(Interpreter::find().map(Interpreter::minor_version), Err(Unavailable::NoInterpreter));
+    }
+}

@@ -1,0 +1,239 @@
+//! From an instruction to its place in the source, by the line table that every code object carries.
+//!
+//! Pure functions over bytes: any bytes give an answer. The tables are immutable, so a copy taken once can be decoded
+//! at any time, without the interpreter.
+
+/// How a line table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LineTableFormat {
+    /// 3.10: pairs of bytes, a number of code bytes and a step in lines.
+    Lines,
+    /// 3.11 and later: entries of several forms, with columns.
+    Locations,
+}
+
+/// Where in the source an instruction comes from. What the table does not say is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// The line it begins on, from 1.
+    pub line: Option<u32>,
+    /// The line it ends on.
+    pub end_line: Option<u32>,
+    /// The column it begins at, in UTF-8 bytes from 0.
+    pub column: Option<u32>,
+    /// The column it ends before.
+    pub end_column: Option<u32>,
+}
+
+/// A range of instructions that share a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The offset of its first byte of code.
+    pub start: u32,
+    /// The offset after its last byte of code.
+    pub end: u32,
+    /// Where all of them come from.
+    pub position: Position,
+}
+
+/// A line table of one code object.
+#[derive(Clone, Copy, Debug)]
+pub struct LineTable<'a> {
+    bytes: &'a [u8],
+    first_line: i32,
+    format: LineTableFormat,
+}
+
+impl<'a> LineTable<'a> {
+    /// The table in `co_linetable` of a code object that begins at line `first_line`.
+    pub const fn new(bytes: &'a [u8], first_line: i32, format: LineTableFormat) -> Self {
+        Self { bytes, first_line, format }
+    }
+
+    /// The position of the instruction at that offset in bytes; nothing for an offset outside the code.
+    pub fn position(&self, instruction: u32) -> Position {
+        self.entries()
+            .find(|entry| entry.start <= instruction && instruction < entry.end)
+            .map_or_else(Position::default, |entry| entry.position)
+    }
+
+    /// All ranges, in the order of the code.
+    pub const fn entries(&self) -> Entries<'a> {
+        Entries { bytes: self.bytes, line: self.first_line, offset: 0, format: self.format }
+    }
+}
+
+/// The ranges of a [`LineTable`].
+#[derive(Clone, Debug)]
+pub struct Entries<'a> {
+    bytes: &'a [u8],
+    line: i32,
+    offset: u32,
+    format: LineTableFormat,
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        let (length, position) = match self.format {
+            LineTableFormat::Lines => self.lines()?,
+            LineTableFormat::Locations => self.location()?,
+        };
+        let start = self.offset;
+        self.offset = start.saturating_add(length);
+        Some(Entry { start, end: self.offset, position })
+    }
+}
+
+const NO_LINE: i8 = i8::MIN;
+const UNIT: u32 = 2;
+
+impl Entries<'_> {
+    fn lines(&mut self) -> Option<(u32, Position)> {
+        let length = self.byte()?;
+        let step = i8::from_le_bytes([self.byte()?]);
+        if step == NO_LINE {
+            return Some((length.into(), Position::default()));
+        }
+        self.step(step.into());
+        Some((length.into(), self.here(0, None)))
+    }
+
+    /// One byte says the form and the length, in code units; what follows depends on the form.
+    fn location(&mut self) -> Option<(u32, Position)> {
+        let head = self.byte()?;
+        let length = (u32::from(head & 7) + 1) * UNIT;
+        let form = (head >> 3) & 15;
+        let position = match form {
+            15 => Position::default(),
+            14 => {
+                let step = self.signed_varint()?;
+                self.step(step);
+                let lines = self.varint()?;
+                // A column is written one higher, so that zero can mean none.
+                let (column, end_column) = (self.varint()?.checked_sub(1), self.varint()?.checked_sub(1));
+                Position { column, end_column, ..self.here(lines, None) }
+            }
+            13 => {
+                let step = self.signed_varint()?;
+                self.step(step);
+                self.here(0, None)
+            }
+            10..=12 => {
+                self.step(i32::from(form) - 10);
+                let columns = (self.byte()?.into(), self.byte()?.into());
+                self.here(0, Some(columns))
+            }
+            _ => {
+                let packed = u32::from(self.byte()?);
+                let column = u32::from(form) * 8 + (packed >> 4);
+                self.here(0, Some((column, column + (packed & 15))))
+            }
+        };
+        Some((length, position))
+    }
+
+    fn here(&self, lines: u32, columns: Option<(u32, u32)>) -> Position {
+        let line = u32::try_from(self.line).ok();
+        Position {
+            line,
+            end_line: line.map(|line| line.saturating_add(lines)),
+            column: columns.map(|(column, _)| column),
+            end_column: columns.map(|(_, end_column)| end_column),
+        }
+    }
+
+    fn step(&mut self, lines: i32) {
+        self.line = self.line.wrapping_add(lines);
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.bytes.split_first()?;
+        self.bytes = rest;
+        Some(*first)
+    }
+
+    /// Six bits a byte, the lowest first; the seventh says that more follow.
+    fn varint(&mut self) -> Option<u32> {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = self.byte()?;
+            value |= u32::from(byte & 63).checked_shl(shift).unwrap_or(0);
+            if byte & 64 == 0 {
+                return Some(value);
+            }
+            shift += 6;
+        }
+    }
+
+    /// The lowest bit is the sign.
+    fn signed_varint(&mut self) -> Option<i32> {
+        let value = self.varint()?;
+        let magnitude = (value >> 1).cast_signed();
+        Some(if value & 1 == 0 { magnitude } else { -magnitude })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(bytes: &[u8]) -> Vec<(u32, u32, Option<u32>)> {
+        let table = LineTable::new(bytes, 10, LineTableFormat::Lines);
+        table.entries().map(|entry| (entry.start, entry.end, entry.position.line)).collect()
+    }
+
+    #[test]
+    fn lines_step_forwards_and_backwards_and_pause() {
+        let bytes = [4, 1, 2, 0x80, 6, 0xfe, 0, 5, 2, 1];
+        let expected = [(0, 4, Some(11)), (4, 6, None), (6, 12, Some(9)), (12, 12, Some(14)), (12, 14, Some(15))];
+        assert_eq!(lines(&bytes), expected);
+        let table = LineTable::new(&bytes, 10, LineTableFormat::Lines);
+        assert_eq!(table.position(12).line, Some(15));
+        assert_eq!(table.position(14), Position::default());
+    }
+
+    fn location(bytes: &[u8]) -> Position {
+        LineTable::new(bytes, 10, LineTableFormat::Locations).position(0)
+    }
+
+    fn at(line: u32, end_line: u32, columns: Option<(u32, u32)>) -> Position {
+        let (column, end_column) = columns.unzip();
+        Position { line: Some(line), end_line: Some(end_line), column, end_column }
+    }
+
+    #[test]
+    fn every_form_of_location_is_read() {
+        assert_eq!(location(&[0x80 | (3 << 3), 0x52]), at(10, 10, Some((29, 31))));
+        assert_eq!(location(&[0x80 | (12 << 3), 7, 200]), at(12, 12, Some((7, 200))));
+        assert_eq!(location(&[0x80 | (13 << 3), 3]), at(9, 9, None));
+        assert_eq!(location(&[0x80 | (14 << 3), 4, 2, 1, 0x41, 1]), at(12, 14, Some((0, 64))));
+        assert_eq!(location(&[0x80 | (14 << 3), 4, 2, 0, 0]), at(12, 14, None));
+        assert_eq!(location(&[0x80 | (15 << 3)]), Position::default());
+    }
+
+    #[test]
+    fn any_bytes_end_and_give_ranges_in_order() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 33).to_le_bytes()[0]
+        };
+        for _ in 0..20_000 {
+            let bytes: Vec<u8> = (0..random() % 40).map(|_| random()).collect();
+            for format in [LineTableFormat::Lines, LineTableFormat::Locations] {
+                for first_line in [0, 1, -1, i32::MAX, i32::MIN] {
+                    let table = LineTable::new(&bytes, first_line, format);
+                    let mut end = 0;
+                    for entry in table.entries() {
+                        assert!(entry.start == end && entry.end >= end);
+                        end = entry.end;
+                    }
+                    assert_eq!(table.position(end), Position::default());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Reading the interpreter's memory: plain loads behind a check that costs nothing, and reads that can't fault.
+//!
+//! Hot file: no allocation, no lock, no GIL, async-signal-safe.
+
+use core::ffi::c_void;
+
+/// Whether a word can point to one of the interpreter's structures: aligned, not null, in the user's half.
+#[inline(always)]
+pub(crate) fn is_plausible(address: u64) -> bool {
+    const IMPOSSIBLE: u64 = !((1 << 47) - 1) | 7;
+    address & IMPOSSIBLE == 0 && address >= FIRST_PAGE
+}
+
+/// Nothing is ever mapped below.
+const FIRST_PAGE: u64 = 4096;
+
+/// The word at `address + offset`.
+///
+/// # Safety
+/// It is readable.
+#[inline(always)]
+pub(crate) unsafe fn word(address: u64, offset: usize) -> u64 {
+    // SAFETY: the caller says that it is readable; structures of the interpreter are aligned.
+    unsafe { load::<u64>(address, offset) }
+}
+
+/// A value of another size.
+///
+/// # Safety
+/// As for [`word`]; any bits are a valid `T`.
+#[inline(always)]
+pub(crate) unsafe fn load<T: Copy>(address: u64, offset: usize) -> T {
+    let pointer = core::ptr::with_exposed_provenance::<u8>(address as usize + offset);
+    // SAFETY: the caller says that it is readable. A volatile read, since a signal may have interrupted its writer.
+    unsafe { pointer.cast::<T>().read_volatile() }
+}
+
+/// Copies what is at `address`, by the kernel: false, not a fault, when it can't be read.
+pub(crate) fn copy_guarded(address: u64, words: &mut [u64]) -> bool {
+    let length = size_of_val(words);
+    let local = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: length };
+    let remote = libc::iovec { iov_base: address as usize as *mut c_void, iov_len: length };
+    // SAFETY: the kernel writes only into `words`, and checks the other address itself; errno is put back, since the
+    // code that a signal interrupted may be about to read it.
+    let copied = unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let copied = libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0);
+        *errno = before;
+        copied
+    };
+    usize::try_from(copied) == Ok(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn implausible_addresses_are_known_by_their_bits() {
+        for (address, expected) in [
+            (0, false),
+            (8, false),
+            (4096, true),
+            (4097, false),
+            (0x7fff_ffff_fff8, true),
+            (1 << 47, false),
+            (u64::MAX - 7, false),
+        ] {
+            assert_eq!(is_plausible(address), expected, "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn a_guarded_copy_of_nothing_fails_quietly() {
+        let source = [1_u64, 2, 3];
+        let mut words = [0; 3];
+        assert!(copy_guarded(source.as_ptr() as u64, &mut words));
+        assert_eq!(words, source);
+        assert!(!copy_guarded(4096, &mut words));
+        assert!(!copy_guarded(u64::MAX - 7, &mut words));
+    }
+}

@@ -1,0 +1,167 @@
+//! The start-up check: a known program in which, at each interesting place, the direct walk and the public API must see
+//! the same frames. It turns a layout that is not what the tables say into slowness instead of wrong stacks.
+
+use core::ffi::{CStr, c_char, c_int};
+use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::frame::PythonFrame;
+use crate::interpreter::{Interpreter, first_of};
+use crate::public_api::{Object, PublicApi};
+use crate::unavailable::Unavailable;
+
+/// Nested calls, a generator, and a class that is instantiated so often that the interpreter specializes the call.
+const PROGRAM: &CStr = c"
+def recurse(depth):
+    return recurse(depth - 1) if depth else compare()
+
+def generate():
+    yield compare()
+
+class Made:
+    def __init__(self):
+        compare()
+
+def instantiate(times):
+    for _ in range(times):
+        Made()
+
+recurse(8)
+list(generate())
+list(map(lambda _: compare(), [1, 2]))
+instantiate(64)
+";
+const COMPARISONS: usize = 1 + 1 + 2 + 64;
+const DEPTH: usize = 128;
+
+static COMPARED: AtomicUsize = AtomicUsize::new(0);
+static DIFFERENT: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs the check. Needs the GIL, and no exception set.
+pub fn self_test(interpreter: &Interpreter) -> Result<(), Unavailable> {
+    if !PublicApi::find()?.holds_gil() {
+        return Err(Unavailable::SelfTestNotRun);
+    }
+    let (compared, different) = (COMPARED.load(Ordering::Relaxed), DIFFERENT.load(Ordering::Relaxed));
+    let runner = Runner::look_up(interpreter)?;
+    // SAFETY: the GIL is held.
+    let ran = unsafe { runner.run() };
+    if DIFFERENT.load(Ordering::Relaxed) != different {
+        return Err(Unavailable::SelfTestDiffers);
+    }
+    if !ran || COMPARED.load(Ordering::Relaxed) < compared + COMPARISONS {
+        return Err(Unavailable::SelfTestNotRun);
+    }
+    Ok(())
+}
+
+/// Whether both ways see the same frames here. Stacks deeper than the buffers are compared as far as they go.
+fn agree() -> bool {
+    let (Ok(interpreter), Ok(api)) = (Interpreter::find(), PublicApi::find()) else { return false };
+    let mut direct = [PythonFrame::default(); DEPTH];
+    let mut public = direct;
+    let (walked, expected) = (interpreter.walk(&mut direct), api.walk(&mut public));
+    let same = |(ours, theirs): (&PythonFrame, &PythonFrame)| {
+        ours.code == theirs.code && ours.instruction == theirs.instruction
+    };
+    walked == expected && direct.iter().zip(&public).take(walked.len).all(same)
+}
+
+/// `PyMethodDef`.
+#[repr(C)]
+struct Method {
+    name: *const c_char,
+    function: unsafe extern "C" fn(Object, Object) -> Object,
+    flags: c_int,
+    doc: *const c_char,
+}
+
+// SAFETY: it is constant.
+unsafe impl Sync for Method {}
+
+const NO_ARGUMENTS: c_int = 4;
+const FILE_INPUT: c_int = 257;
+
+static COMPARE: Method = Method { name: c"compare".as_ptr(), function: compare, flags: NO_ARGUMENTS, doc: ptr::null() };
+
+/// What the program calls. It returns the object that it is bound to.
+///
+/// # Safety
+/// The interpreter calls it, with the GIL held.
+unsafe extern "C" fn compare(bound: Object, _: Object) -> Object {
+    COMPARED.fetch_add(1, Ordering::Relaxed);
+    if !agree() {
+        DIFFERENT.fetch_add(1, Ordering::Relaxed);
+    }
+    let Ok(api) = PublicApi::find() else { return ptr::null_mut() };
+    // SAFETY: the GIL is held, and the function keeps the object that it is bound to.
+    unsafe { api.another_reference(bound) }
+}
+
+/// The public functions that run a program.
+struct Runner {
+    new_dict: unsafe extern "C" fn() -> Object,
+    set_item: unsafe extern "C" fn(Object, *const c_char, Object) -> c_int,
+    builtins: unsafe extern "C" fn() -> Object,
+    new_function: unsafe extern "C" fn(*const Method, Object, Object) -> Object,
+    compile: unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> Object,
+    evaluate: unsafe extern "C" fn(Object, Object, Object) -> Object,
+    clear_error: unsafe extern "C" fn(),
+    decrement: unsafe extern "C" fn(Object),
+    clear_dict: unsafe extern "C" fn(Object),
+}
+
+impl Runner {
+    fn look_up(interpreter: &Interpreter) -> Result<Self, Unavailable> {
+        let symbols = interpreter.symbols;
+        // SAFETY: the signatures are those of the documentation, the same in every version.
+        unsafe {
+            Ok(Self {
+                new_dict: first_of(symbols, &[c"PyDict_New"])?,
+                set_item: first_of(symbols, &[c"PyDict_SetItemString"])?,
+                builtins: first_of(symbols, &[c"PyEval_GetBuiltins"])?,
+                new_function: first_of(symbols, &[c"PyCFunction_NewEx"])?,
+                compile: first_of(symbols, &[c"Py_CompileString"])?,
+                evaluate: first_of(symbols, &[c"PyEval_EvalCode"])?,
+                clear_error: first_of(symbols, &[c"PyErr_Clear"])?,
+                decrement: first_of(symbols, &[c"Py_DecRef"])?,
+                clear_dict: first_of(symbols, &[c"PyDict_Clear"])?,
+            })
+        }
+    }
+
+    /// Runs the program; whether it ran to its end.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    unsafe fn run(&self) -> bool {
+        // SAFETY: each function gets objects of the type that it asks for, or null where it allows null; `Py_DecRef`
+        // does. The dictionary is emptied last, since the program's functions hold it.
+        unsafe {
+            let (globals, bound) = ((self.new_dict)(), (self.new_dict)());
+            if globals.is_null() || bound.is_null() {
+                (self.clear_error)();
+                return false;
+            }
+            let function = (self.new_function)(&raw const COMPARE, bound, ptr::null_mut());
+            let code = (self.compile)(PROGRAM.as_ptr(), c"<stackweave self-test>".as_ptr(), FILE_INPUT);
+            let mut result = ptr::null_mut();
+            if !function.is_null()
+                && !code.is_null()
+                && (self.set_item)(globals, c"compare".as_ptr(), function) == 0
+                && (self.set_item)(globals, c"__builtins__".as_ptr(), (self.builtins)()) == 0
+            {
+                result = (self.evaluate)(code, globals, globals);
+            }
+            let ran = !result.is_null();
+            if !ran {
+                (self.clear_error)();
+            }
+            (self.clear_dict)(globals);
+            for object in [result, code, function, bound, globals] {
+                (self.decrement)(object);
+            }
+            ran
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The contents of `str` and `bytes` objects, copied without calling the interpreter.
+
+use crate::memory::{is_plausible, load};
+use crate::version::TextLayout;
+
+/// The state word: where the width of a character is, and the flags beside it.
+const KIND_SHIFT: u32 = 2;
+const KIND_MASK: u32 = 7;
+const COMPACT: u32 = 1 << 5;
+const ASCII: u32 = 1 << 6;
+/// Longer names are not names: the object is not what it should be.
+const LONGEST: usize = 1 << 24;
+
+/// The text of a `str`. A lone surrogate, which stands for a byte of a file name that is not UTF-8, becomes U+FFFD.
+/// `None` where there is no `str`.
+///
+/// # Safety
+/// `object` is null or a `str` that is alive.
+pub(crate) unsafe fn text(layout: &TextLayout, object: u64) -> Option<String> {
+    if !is_plausible(object) {
+        return None;
+    }
+    // SAFETY: the caller says that it is a live `str`, whose header never changes.
+    let (length, state) = unsafe { (load::<usize>(object, layout.length), load::<u32>(object, layout.state)) };
+    let data = if state & COMPACT == 0 {
+        // SAFETY: as above; a string that is not compact has a pointer there.
+        unsafe { load::<u64>(object, layout.compact) }
+    } else {
+        object + if state & ASCII == 0 { layout.compact } else { layout.ascii } as u64
+    };
+    if length > LONGEST || data == 0 {
+        return None;
+    }
+    // SAFETY: the data of a live string is `length` characters of that width, and never changes.
+    unsafe {
+        match (state >> KIND_SHIFT) & KIND_MASK {
+            1 => Some(slice::<u8>(data, length).iter().copied().map(char::from).collect()),
+            2 => Some(
+                char::decode_utf16(slice::<u16>(data, length).iter().copied())
+                    .map(|unit| unit.unwrap_or(LOST))
+                    .collect(),
+            ),
+            4 => Some(slice::<u32>(data, length).iter().map(|point| char::from_u32(*point).unwrap_or(LOST)).collect()),
+            _ => None,
+        }
+    }
+}
+
+const LOST: char = char::REPLACEMENT_CHARACTER;
+
+/// The contents of a `bytes` object. `None` where there is none.
+///
+/// # Safety
+/// `object` is null or a `bytes` that is alive.
+pub(crate) unsafe fn bytes(layout: &TextLayout, object: u64) -> Option<Box<[u8]>> {
+    if !is_plausible(object) {
+        return None;
+    }
+    // SAFETY: the caller says that it is a live `bytes`, which never changes.
+    unsafe {
+        let length = load::<usize>(object, layout.bytes_length);
+        (length <= LONGEST).then(|| slice::<u8>(object + layout.bytes as u64, length).into())
+    }
+}
+
+/// # Safety
+/// There are `length` values at `address`, for as long as the slice is used.
+unsafe fn slice<'a, T>(address: u64, length: usize) -> &'a [T] {
+    // SAFETY: passed on to the caller; the data of strings is aligned to its characters.
+    unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(address as usize), length) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::Layout;
+
+    /// A compact string of that kind as an interpreter of this layout would have it.
+    fn object(layout: &TextLayout, state: u32, length: usize, data: &[u8]) -> Vec<u64> {
+        let mut bytes = vec![0; 256];
+        bytes[layout.length..layout.length + 8].copy_from_slice(&length.to_le_bytes());
+        bytes[layout.state..layout.state + 4].copy_from_slice(&state.to_le_bytes());
+        let start = if state & ASCII == 0 { layout.compact } else { layout.ascii };
+        bytes[start..start + data.len()].copy_from_slice(data);
+        bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
+    }
+
+    fn read(layout: &TextLayout, state: u32, length: usize, data: &[u8]) -> Option<String> {
+        let words = object(layout, state, length, data);
+        // SAFETY: the words are a string of this layout.
+        unsafe { text(layout, words.as_ptr() as u64) }
+    }
+
+    #[test]
+    fn every_width_is_read() {
+        for minor in [10, 15] {
+            let layout = &Layout::of_minor(minor).unwrap().text;
+            let kind = |width: u32| (width << KIND_SHIFT) | COMPACT;
+            assert_eq!(read(layout, kind(1) | ASCII, 3, b"abc").as_deref(), Some("abc"));
+            assert_eq!(read(layout, kind(1), 2, &[0xe9, 0x61]).as_deref(), Some("\u{e9}a"));
+            assert_eq!(read(layout, kind(2), 2, &[0x03, 0x04, 0x80, 0xdc]).as_deref(), Some("\u{403}\u{fffd}"));
+            assert_eq!(read(layout, kind(4), 1, &[0x00, 0xf6, 0x01, 0x00]).as_deref(), Some("\u{1f600}"));
+            assert_eq!(read(layout, kind(0), 1, b"a"), None);
+            assert_eq!(read(layout, kind(1) | ASCII, usize::MAX, b"a"), None);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Which Python thread state is this thread's, without the GIL.
+//!
+//! Hot file: no allocation, no lock, no GIL, async-signal-safe. (Where the interpreter keeps the pointer in
+//! thread-local storage and is itself loaded by `dlopen`, the loader may allocate that storage when a thread first asks.)
+
+use crate::frame::WalkStop;
+use crate::interpreter::Interpreter;
+use crate::memory::{copy_guarded, is_plausible};
+
+/// A `PyThreadState`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct ThreadStatePointer(u64);
+
+impl ThreadStatePointer {
+    /// The thread state at that address.
+    pub const fn new(address: u64) -> Self {
+        Self(address)
+    }
+
+    /// Its address.
+    pub const fn address(self) -> u64 {
+        self.0
+    }
+}
+
+impl Interpreter {
+    /// This thread's state, or why there is none that may be looked at.
+    #[inline]
+    pub fn thread_state(&self) -> Result<ThreadStatePointer, WalkStop> {
+        // SAFETY: may be called at any time.
+        if unsafe { (self.functions.is_initialized)() } == 0 {
+            return self.state_at_shutdown();
+        }
+        // SAFETY: may be called at any time, from any thread.
+        let own = unsafe { (self.functions.this_thread_state)() } as u64;
+        if self.layout.thread.follows_swaps {
+            return if own == 0 { Err(WalkStop::NoThreadState) } else { Ok(ThreadStatePointer(own)) };
+        }
+        let holder = self.holder();
+        if holder == own || holder == 0 || !self.has_sub_interpreters() {
+            return if own == 0 { Err(WalkStop::NoThreadState) } else { Ok(ThreadStatePointer(own)) };
+        }
+        self.state_among_interpreters(own, holder)
+    }
+
+    fn holder(&self) -> u64 {
+        // SAFETY: may be called at any time, from any thread; only the address is used.
+        unsafe { (self.functions.holder_state)() as u64 }
+    }
+
+    /// The thread that shuts the interpreter down holds the GIL and runs Python to the end. The state of any other
+    /// may be freed at any moment.
+    #[cold]
+    fn state_at_shutdown(&self) -> Result<ThreadStatePointer, WalkStop> {
+        // SAFETY: may be called at any time.
+        if unsafe { (self.functions.is_finalizing)() } == 0 {
+            return Err(WalkStop::NotInitialized);
+        }
+        // SAFETY: as above.
+        let own = unsafe { (self.functions.this_thread_state)() } as u64;
+        if own != 0 && own == self.holder() { Ok(ThreadStatePointer(own)) } else { Err(WalkStop::Finalizing) }
+    }
+
+    /// New interpreters are put before the older ones, the main one is the last.
+    fn has_sub_interpreters(&self) -> bool {
+        // SAFETY: both read one word of the runtime; nothing is followed.
+        unsafe { (self.functions.newest_interpreter)() != (self.functions.main_interpreter)() }
+    }
+
+    /// Up to 3.11 a thread that went into a sub-interpreter still has its first state in its storage; the one it uses
+    /// is the holder's, if the holder is this thread. Else the holder's state is another thread's, and may go away
+    /// under our eyes, so it is read by the kernel.
+    #[cold]
+    fn state_among_interpreters(&self, own: u64, holder: u64) -> Result<ThreadStatePointer, WalkStop> {
+        let mut thread = [0];
+        let field = holder.wrapping_add(self.layout.thread.thread_id as u64);
+        // SAFETY: `pthread_self` has no conditions.
+        let this_thread = unsafe { libc::pthread_self() };
+        if is_plausible(holder) && copy_guarded(field, &mut thread) && thread[0] == this_thread {
+            return Ok(ThreadStatePointer(holder));
+        }
+        if own == 0 { Err(WalkStop::NoThreadState) } else { Ok(ThreadStatePointer(own)) }
+    }
+}

@@ -1,0 +1,26 @@
+//! Python 3.10: frames are objects, each Python call has an eval loop of its own.
+
+use super::{Chain, CodeLayout, FrameLayout, Layout, TEXT_3_10, ThreadLayout};
+use crate::line_table::LineTableFormat;
+
+pub(super) const LAYOUT: Layout = Layout {
+    minor: 10,
+    thread: ThreadLayout {
+        chain: Chain::FrameObjects { frame: 24, c_frame: 48, previous_c_frame: 8, last_c_frame: 264 },
+        thread_id: 176,
+        follows_swaps: false,
+    },
+    frame: FrameLayout { code: 32, previous: 24, instruction: 96, owner: 0 },
+    code: CodeLayout {
+        filename: 104,
+        name: 112,
+        qualname: None,
+        first_line: 40,
+        line_table: 120,
+        units: 0,
+        first_traceable: 0,
+    },
+    text: TEXT_3_10,
+    line_table: LineTableFormat::Lines,
+    debug_offsets: None,
+};

@@ -1,0 +1,26 @@
+//! Python 3.12: shim frames on the C stack, still reached through `_PyCFrame`.
+
+use super::{Chain, CodeLayout, FrameLayout, Layout, TEXT_3_12, ThreadLayout};
+use crate::line_table::LineTableFormat;
+
+pub(super) const LAYOUT: Layout = Layout {
+    minor: 12,
+    thread: ThreadLayout {
+        chain: Chain::ShimsBehindCFrame { c_frame: 56, current_frame: 0, previous_c_frame: 8 },
+        thread_id: 136,
+        follows_swaps: true,
+    },
+    frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 70 },
+    code: CodeLayout {
+        filename: 112,
+        name: 120,
+        qualname: Some(128),
+        line_table: 136,
+        first_line: 68,
+        units: 192,
+        first_traceable: 176,
+    },
+    text: TEXT_3_12,
+    line_table: LineTableFormat::Locations,
+    debug_offsets: None,
+};

@@ -1,0 +1,32 @@
+//! Python 3.13: the thread state leads to the frame itself; hot instantiations push a hidden frame.
+
+use super::{Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, Layout, TEXT_3_12, ThreadLayout};
+use crate::line_table::LineTableFormat;
+
+pub(super) const LAYOUT: Layout = Layout {
+    minor: 13,
+    thread: ThreadLayout { chain: Chain::Shims { current_frame: 72 }, thread_id: 152, follows_swaps: true },
+    frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 70 },
+    code: CodeLayout {
+        filename: 112,
+        name: 120,
+        qualname: Some(128),
+        line_table: 136,
+        first_line: 68,
+        units: 200,
+        first_traceable: 184,
+    },
+    text: TEXT_3_12,
+    line_table: LineTableFormat::Locations,
+    debug_offsets: Some(DebugOffsetsLayout {
+        current_frame: 184,
+        frame_previous: 232,
+        frame_executable: 240,
+        frame_instruction: 248,
+        frame_owner: 264,
+        code_filename: 280,
+        code_units: 344,
+        bytes_length: 520,
+        text_state: 544,
+    }),
+};

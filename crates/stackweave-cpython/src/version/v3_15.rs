@@ -1,0 +1,32 @@
+//! Python 3.15: as 3.14, and a sentinel frame in the thread state ends every chain.
+
+use super::{Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, Layout, TEXT_3_12, ThreadLayout};
+use crate::line_table::LineTableFormat;
+
+pub(super) const LAYOUT: Layout = Layout {
+    minor: 15,
+    thread: ThreadLayout { chain: Chain::Shims { current_frame: 72 }, thread_id: 176, follows_swaps: true },
+    frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 74 },
+    code: CodeLayout {
+        filename: 112,
+        name: 120,
+        qualname: Some(128),
+        line_table: 136,
+        first_line: 68,
+        units: 208,
+        first_traceable: 192,
+    },
+    text: TEXT_3_12,
+    line_table: LineTableFormat::Locations,
+    debug_offsets: Some(DebugOffsetsLayout {
+        current_frame: 208,
+        frame_previous: 320,
+        frame_executable: 328,
+        frame_instruction: 336,
+        frame_owner: 352,
+        code_filename: 384,
+        code_units: 448,
+        bytes_length: 696,
+        text_state: 720,
+    }),
+};
