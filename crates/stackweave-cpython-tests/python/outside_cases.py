@@ -17,6 +17,17 @@ def case_self_test():
     assert reason is None, reason
 
 
+def case_self_test_of_a_wrong_table():
+    own = sys.version_info[1]
+    assert support.held.self_test_with_table_of(own) is None
+    if own < 13:
+        return  # a wrong table there could lead anywhere
+    for minor in {13, 14} - {own}:
+        reason = support.held.self_test_with_table_of(minor)
+        if (own, minor) != (15, 14):  # their frames are alike
+            assert reason == b"the self-test found other frames than the interpreter reports", (minor, reason)
+
+
 def case_no_allocation():
     assert support.held.allocations() == 0
 
@@ -123,7 +134,8 @@ def case_interrupted_anywhere():
         busy()
     samples, torn, cut = (counter() - value for counter, value in zip(counters, before))
     print("samples", samples, "torn", torn, "cut", cut)
-    assert samples > 100 and torn * 50 < samples and cut == 0, (samples, torn, cut)
+    # Up to 3.12 what the stack held before can, once in hundreds of thousands, look just like the truth.
+    assert samples > 100 and torn * 50 < samples and cut <= (sys.version_info < (3, 13)), (samples, torn, cut)
 
 
 IN_SUB_INTERPRETER = """

@@ -17,9 +17,9 @@ class Outcome(ctypes.Structure):
     _fields_ = [("len", ctypes.c_size_t), ("stop", ctypes.c_char_p)]
 
 
-TEXTS = "fallback_reason unavailable foreign_thread misplaced_activations describe"
+TEXTS = "fallback_reason unavailable foreign_thread misplaced_activations describe self_test_with_table_of"
 NUMBERS = "allocations walk_while_held seen samples cut_samples torn_samples ticks line"
-WALKS = "walk walk_interrupted walk_public walk_thread"
+WALKS = "walk walk_interrupted walk_public walk_thread walk_reader"
 EACH_FRAME_IS_ENTERED = sys.version_info < (3, 11)
 
 
@@ -31,7 +31,7 @@ class Library:
         for names, result in (TEXTS, ctypes.c_char_p), (NUMBERS, ctypes.c_uint64), (WALKS, Outcome):
             for name in names.split():
                 getattr(self, name).restype = result
-        self.ticks_per_nanosecond.restype = ctypes.c_double
+        self.ticks_per_nanosecond.restype = self.repeated_walk.restype = ctypes.c_double
         self.hold_gil.restype = ctypes.c_bool
         self.report_at_exit.restype = None
 

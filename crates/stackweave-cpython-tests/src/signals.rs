@@ -26,6 +26,7 @@ static SEEN: Seen = Seen(UnsafeCell::new(
 static LEN: AtomicUsize = AtomicUsize::new(0);
 static SAMPLES: AtomicU64 = AtomicU64::new(0);
 static BAD: AtomicU64 = AtomicU64::new(0);
+static OUTERMOST: AtomicU64 = AtomicU64::new(0);
 static TORN: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
@@ -35,17 +36,20 @@ extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     let walked = interpreter.walk_interrupted(frames);
     LEN.store(walked.len, Ordering::Relaxed);
     SAMPLES.fetch_add(1, Ordering::Relaxed);
+    let outermost = walked.len.checked_sub(1).map_or(0, |last| frames[last].code.address());
     match walked.stop {
-        WalkStop::EndOfStack => {}
+        WalkStop::EndOfStack if outermost == OUTERMOST.load(Ordering::Relaxed) => {}
         WalkStop::Interrupted => _ = TORN.fetch_add(1, Ordering::Relaxed),
         _ => _ = BAD.fetch_add(1, Ordering::Relaxed),
     }
 }
 
-/// Lets a raw handler walk whenever the signal comes.
+/// Lets a raw handler walk whenever the signal comes. Every walk must reach the frame that is the outermost now.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_handle(signal: c_int) -> c_int {
-    Interpreter::find().expect("it is supported");
+    let mut frames = vec![PythonFrame::default(); DEPTH];
+    let walked = Interpreter::find().expect("it is supported").walk(&mut frames);
+    OUTERMOST.store(frames[walked.len - 1].code.address(), Ordering::Relaxed);
     // SAFETY: the handler does only what is allowed in one.
     unsafe {
         let mut action: libc::sigaction = zeroed();
@@ -98,7 +102,7 @@ pub extern "C" fn cpython_tests_torn_samples() -> u64 {
     TORN.load(Ordering::Relaxed)
 }
 
-/// How many of their walks ended in any other way than at the outermost frame.
+/// How many of their walks did not end at the outermost frame.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_cut_samples() -> u64 {
     BAD.load(Ordering::Relaxed)

@@ -3,7 +3,9 @@
 use std::ffi::{CString, c_char};
 use std::ptr::null;
 
-use stackweave_cpython::{FrameReader, Interpreter, PublicApi, PythonFrame, ThreadStatePointer, Unavailable, Walked};
+use stackweave_cpython::{
+    FrameReader, Interpreter, PublicApi, PythonFrame, ThreadStatePointer, Unavailable, Walked, self_test,
+};
 use stackweave_testkit::counting_allocator;
 
 /// Room for the deepest stack of the tests.
@@ -119,6 +121,25 @@ pub extern "C" fn cpython_tests_fallback_reason() -> *const c_char {
         Ok(None) => null(),
         Ok(Some(reason)) | Err(reason) => lasting(&reason.to_string()),
     }
+}
+
+/// The same by whatever way is open here.
+///
+/// # Safety
+/// `records` has room for `capacity` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cpython_tests_walk_reader(records: *mut Record, capacity: usize) -> Outcome {
+    let mut frames = vec![PythonFrame::default(); capacity];
+    let walked = FrameReader::choose().expect("every interpreter has a way").walk(&mut frames);
+    // SAFETY: the buffer is no longer than the array.
+    unsafe { copy(&frames, walked, records) }
+}
+
+/// What the self-test says of this interpreter with the table of another version; null for no fault.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_self_test_with_table_of(minor: u8) -> *const c_char {
+    let pretended = interpreter().with_table_of(minor).expect("there is such a table");
+    self_test(Box::leak(Box::new(pretended))).map_or_else(|reason| lasting(&reason.to_string()), |()| null())
 }
 
 /// Why there is no interpreter to walk; null when there is one.

@@ -2,14 +2,14 @@
 
 use std::process::Command;
 
-use stackweave_cpython_tests::pythons::{Python, pythons, script, shared_library};
+use stackweave_cpython_tests::pythons::{Python, pythons, refused_pythons, script, shared_library};
 use stackweave_testkit::child;
 
 const SECONDS: u32 = 300;
 
-fn run(python: &Python, name: &str) -> String {
+fn run(python: &Python, name: &str, arguments: &[&str]) -> String {
     let mut command = Command::new(&python.executable);
-    command.arg("-B").arg(script(name)).arg(shared_library());
+    command.arg("-B").arg(script(name)).arg(shared_library()).args(arguments);
     let output = child::run_for(&mut command, SECONDS);
     let text = child::text(&output);
     assert!(output.status.success(), "{} ({}): {text}", python.version, python.executable.display());
@@ -20,9 +20,9 @@ fn run(python: &Python, name: &str) -> String {
 #[test]
 fn walks_equal_what_python_says() {
     for python in pythons() {
-        let text = run(&python, "run_cases.py");
+        let text = run(&python, "run_cases.py", &[]);
         println!("{}: {}", python.version, text.replace('\n', "; "));
-        assert!(text.contains("cases 27 "), "{}: {text}", python.version);
+        assert!(text.contains("cases 28 "), "{}: {text}", python.version);
         assert!(text.contains("shutdown: 2 frames, interpreter is shutting down"), "{}: {text}", python.version);
         assert!(text.contains("at exit: 0 frames, interpreter "), "{}: {text}", python.version);
     }
@@ -32,7 +32,19 @@ fn walks_equal_what_python_says() {
 fn a_daemon_thread_walks_while_the_interpreter_goes_away() {
     for python in pythons() {
         for _ in 0..5 {
-            run(&python, "daemon_at_shutdown.py");
+            run(&python, "daemon_at_shutdown.py", &[]);
         }
+    }
+}
+
+#[test]
+fn a_refused_interpreter_gives_its_frames_by_the_public_api() {
+    let refused = refused_pythons();
+    for python in &refused {
+        let reason = python.refusal.as_deref().unwrap_or_default();
+        println!("{}: {}", python.version, run(python, "fallback_cases.py", &[reason]));
+    }
+    if refused.is_empty() {
+        println!("skipped: no Python 3.9, free-threaded or debug build is installed");
     }
 }

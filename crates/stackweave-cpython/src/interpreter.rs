@@ -49,6 +49,18 @@ impl Interpreter {
         self.layout.minor
     }
 
+    /// This interpreter with the table of another version, as if its layout had moved: for tests of the self-test.
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub fn with_table_of(&self, minor: u8) -> Option<Self> {
+        Some(Self {
+            layout: Layout::of_minor(minor)?,
+            functions: self.functions,
+            symbols: self.symbols,
+            code_type: self.code_type,
+        })
+    }
+
     fn look_up() -> Result<Self, Unavailable> {
         let symbols = Symbols::find().ok_or(Unavailable::NoInterpreter)?;
         let (major, minor) = version(symbols)?;

@@ -7,10 +7,12 @@ use core::ffi::c_void;
 /// Whether a word can point to one of the interpreter's structures: aligned, not null, in the user's half.
 #[inline(always)]
 pub(crate) fn is_plausible(address: u64) -> bool {
-    const IMPOSSIBLE: u64 = !((1 << 47) - 1) | 7;
-    address & IMPOSSIBLE == 0 && address >= FIRST_PAGE
+    // Turned by the alignment, a misplaced low bit makes the word as large as one of the kernel's half.
+    address.rotate_right(ALIGNMENT).wrapping_sub(FIRST_PAGE >> ALIGNMENT) < (USER_HALF - FIRST_PAGE) >> ALIGNMENT
 }
 
+const ALIGNMENT: u32 = 3;
+const USER_HALF: u64 = 1 << 47;
 /// Nothing is ever mapped below.
 const FIRST_PAGE: u64 = 4096;
 

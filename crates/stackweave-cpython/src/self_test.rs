@@ -3,7 +3,7 @@
 
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::frame::PythonFrame;
 use crate::interpreter::{Interpreter, first_of};
@@ -34,16 +34,19 @@ instantiate(64)
 const COMPARISONS: usize = 1 + 1 + 2 + 64;
 const DEPTH: usize = 128;
 
+/// Whose walk is tested. Set by the thread that holds the GIL, and only ever to what lives for ever.
+static SUBJECT: AtomicPtr<Interpreter> = AtomicPtr::new(ptr::null_mut());
 static COMPARED: AtomicUsize = AtomicUsize::new(0);
 static DIFFERENT: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs the check. Needs the GIL, and no exception set.
-pub fn self_test(interpreter: &Interpreter) -> Result<(), Unavailable> {
+pub fn self_test(interpreter: &'static Interpreter) -> Result<(), Unavailable> {
     if !PublicApi::find()?.holds_gil() {
         return Err(Unavailable::SelfTestNotRun);
     }
     let (compared, different) = (COMPARED.load(Ordering::Relaxed), DIFFERENT.load(Ordering::Relaxed));
     let runner = Runner::look_up(interpreter)?;
+    SUBJECT.store(ptr::from_ref(interpreter).cast_mut(), Ordering::Release);
     // SAFETY: the GIL is held.
     let ran = unsafe { runner.run() };
     if DIFFERENT.load(Ordering::Relaxed) != different {
@@ -57,7 +60,9 @@ pub fn self_test(interpreter: &Interpreter) -> Result<(), Unavailable> {
 
 /// Whether both ways see the same frames here. Stacks deeper than the buffers are compared as far as they go.
 fn agree() -> bool {
-    let (Ok(interpreter), Ok(api)) = (Interpreter::find(), PublicApi::find()) else { return false };
+    // SAFETY: the subject is null or lives for ever, and nothing changes it.
+    let Some(interpreter) = (unsafe { SUBJECT.load(Ordering::Acquire).as_ref() }) else { return false };
+    let Ok(api) = PublicApi::find() else { return false };
     let mut direct = [PythonFrame::default(); DEPTH];
     let mut public = direct;
     let (walked, expected) = (interpreter.walk(&mut direct), api.walk(&mut public));

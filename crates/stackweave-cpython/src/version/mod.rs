@@ -128,6 +128,14 @@ impl Layout {
             _ => None,
         }
     }
+
+    /// The table of a version that has one, as a constant.
+    pub(crate) const fn must_have(minor: u8) -> Self {
+        match Self::of_minor(minor) {
+            Some(layout) => *layout,
+            None => panic!("no table for this version"),
+        }
+    }
 }
 
 #[cfg(test)]

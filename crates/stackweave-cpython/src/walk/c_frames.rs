@@ -6,26 +6,21 @@ use super::place::{Place, place_in_code};
 use super::{MOST_HIDDEN, Top, UNIT};
 use crate::frame::{CodePointer, PythonFrame, WalkStop, Walked};
 use crate::memory::{is_plausible, load, word};
-use crate::version::Layout;
+use crate::version::{Chain, Layout};
 
 /// 3.11: the next `_PyCFrame` is due after each entry frame.
 ///
 /// # Safety
 /// As for `Interpreter::walk_from`.
-pub(super) unsafe fn walk_entry_flags(
-    layout: &Layout,
-    previous_c_frame: usize,
-    is_entry: usize,
-    top: Top,
-    frames: &mut [PythonFrame],
-) -> Walked {
+pub(super) unsafe fn walk_entry_flags(top: Top, frames: &mut [PythonFrame]) -> Walked {
+    let layout = const { &Layout::must_have(11) };
+    let Chain::EntryFlags { previous_c_frame, is_entry, .. } = layout.thread.chain else {
+        return Walked::nothing(WalkStop::BadFrame);
+    };
     let Top { mut frame, mut c_frame, .. } = top;
     let (mut len, mut hidden) = (0, 0);
     let offsets = layout.frame;
-    while frame != 0 {
-        if !is_plausible(frame) || !is_plausible(c_frame) || hidden > MOST_HIDDEN {
-            return Walked { len, stop: WalkStop::BadFrame };
-        }
+    while is_plausible(frame) {
         // SAFETY: the frame is one of a chain that stays as it is.
         let (previous, owner, is_entry) = unsafe {
             (word(frame, offsets.previous), load::<u8>(frame, offsets.owner), load::<u8>(frame, is_entry) != 0)
@@ -42,12 +37,15 @@ pub(super) unsafe fn walk_entry_flags(
             Place::Nowhere => return Walked { len, stop: WalkStop::BadFrame },
         }
         if is_entry {
+            if !is_plausible(c_frame) || hidden > MOST_HIDDEN {
+                return Walked { len, stop: WalkStop::BadFrame };
+            }
             // SAFETY: the loop that runs the frame is still there, and with it its `_PyCFrame`.
             c_frame = unsafe { word(c_frame, previous_c_frame) };
         }
         frame = previous;
     }
-    Walked { len, stop: WalkStop::EndOfStack }
+    Walked { len, stop: if frame == 0 { WalkStop::EndOfStack } else { WalkStop::BadFrame } }
 }
 
 /// 3.10: one eval loop for each frame, so the two lists go in step. The last `CFrame` is in the thread state, and runs
@@ -55,20 +53,16 @@ pub(super) unsafe fn walk_entry_flags(
 ///
 /// # Safety
 /// As for `Interpreter::walk_from`.
-pub(super) unsafe fn walk_frame_objects(
-    layout: &Layout,
-    previous_c_frame: usize,
-    top: Top,
-    frames: &mut [PythonFrame],
-) -> Walked {
+pub(super) unsafe fn walk_frame_objects(top: Top, frames: &mut [PythonFrame]) -> Walked {
+    let layout = const { &Layout::must_have(10) };
+    let Chain::FrameObjects { previous_c_frame, .. } = layout.thread.chain else {
+        return Walked::nothing(WalkStop::BadFrame);
+    };
     let Top { mut frame, mut c_frame, last_c_frame } = top;
     let mut len = 0;
     let offsets = layout.frame;
     let is_loop = |c_frame| c_frame != last_c_frame && is_plausible(c_frame);
-    while frame != 0 {
-        if !is_plausible(frame) {
-            return Walked { len, stop: WalkStop::BadFrame };
-        }
+    while is_plausible(frame) {
         // SAFETY: the frame is one of a chain that stays as it is.
         let (previous, code, index) = unsafe {
             (word(frame, offsets.previous), word(frame, offsets.code), load::<u32>(frame, offsets.instruction))
@@ -86,6 +80,9 @@ pub(super) unsafe fn walk_frame_objects(
             // SAFETY: the `CFrame` is that of a running eval loop.
             c_frame = unsafe { word(activation, previous_c_frame) };
         }
+    }
+    if frame != 0 {
+        return Walked { len, stop: WalkStop::BadFrame };
     }
     if is_loop(c_frame) {
         enter_one_loop_fewer(frames.get_mut(..len).unwrap_or_default(), c_frame);

@@ -1,9 +1,10 @@
 //! The walk from a signal handler, which may have interrupted the interpreter between two stores.
 //!
 //! Up to 3.12 the interpreter publishes a new `_PyCFrame` before it has filled it in: in between, its words are whatever
-//! the stack held before. So those words are read by the kernel and believed only as far as they fit: the list must
-//! lead up the stack, the first frame must look like one, and the frames from there must lead to the one that the next
-//! `_PyCFrame` has; else the walk begins at that one. 3.13 and later store the pointer to a new frame last.
+//! the stack held before. So those words are read by the kernel and believed only if everything fits: the list must
+//! lead up the stack and end in the thread state, the first frame must look like one, and the frames of each activation
+//! must lead to the frame that the next `_PyCFrame` has. If that fails, the same is asked of the next activation. 3.13
+//! and later store the pointer to a new frame last.
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
@@ -44,34 +45,58 @@ impl Interpreter {
     /// # Safety
     /// `top` is that of this thread.
     unsafe fn settled(&self, state: ThreadStatePointer, top: Top) -> Result<Top, WalkStop> {
-        let (current_frame, previous_c_frame) = match self.layout.thread.chain {
-            Chain::FrameObjects { previous_c_frame, .. } => (None, previous_c_frame),
+        let list = match self.layout.thread.chain {
+            Chain::FrameObjects { previous_c_frame, .. } => {
+                let list = List { state, current_frame: 0, previous_c_frame };
+                let is_filled_in = list.is_last(top.c_frame) || list.after(top.c_frame).is_some();
+                return Ok(Top { c_frame: if is_filled_in { top.c_frame } else { 0 }, ..top });
+            }
             Chain::EntryFlags { current_frame, previous_c_frame, .. }
             | Chain::ShimsBehindCFrame { current_frame, previous_c_frame, .. } => {
-                (Some(current_frame), previous_c_frame)
+                List { state, current_frame, previous_c_frame }
             }
             Chain::Shims { .. } => return Ok(top),
         };
-        if !is_plausible(top.c_frame) {
-            return Err(WalkStop::Interrupted);
-        }
-        if is_within(state, top.c_frame) {
+        if list.is_last(top.c_frame) {
             return Ok(top);
         }
-        // SAFETY: whether filled in or not, the published `_PyCFrame` is on the stack.
-        let c_frame = unsafe { word(top.c_frame, previous_c_frame) };
-        let mut words = [0; C_FRAME_WORDS];
-        let fits = is_next(state, top.c_frame, c_frame) && copy_guarded(c_frame, &mut words);
-        let Some(current_frame) = current_frame else {
-            return Ok(Top { c_frame: if fits { top.c_frame } else { 0 }, ..top });
-        };
-        let outer = Top { frame: words[current_frame / size_of::<u64>()], c_frame, ..top };
-        if !fits || (outer.frame != 0 && !self.is_frame(outer.frame)) {
-            return Err(WalkStop::Interrupted);
+        let (frame, c_frame) = list.after(top.c_frame).ok_or(WalkStop::Interrupted)?;
+        let outer = Top { frame, c_frame, ..top };
+        // SAFETY: the first frame is looked at before it is followed.
+        if self.is_frame(top.frame) && unsafe { self.is_whole(list, top) } {
+            Ok(top)
+        // SAFETY: as above.
+        } else if self.is_frame(frame) && unsafe { self.is_whole(list, outer) } {
+            Ok(outer)
+        } else {
+            Err(WalkStop::Interrupted)
         }
-        // SAFETY: the first frame is checked before it is followed.
-        let whole = self.is_frame(top.frame) && unsafe { self.leads_to(top.frame, outer.frame) };
-        Ok(if whole { top } else { outer })
+    }
+
+    /// Whether the frames of each activation lead to those of the next.
+    ///
+    /// # Safety
+    /// `top` has a frame of this interpreter, alive or not long dead.
+    unsafe fn is_whole(&self, list: List, top: Top) -> bool {
+        let Top { mut frame, mut c_frame, .. } = top;
+        for activation in 0.. {
+            if frame == 0 {
+                break;
+            }
+            let after = if activation < 2 {
+                list.after(c_frame)
+            } else {
+                // SAFETY: this far out, the list has been filled in long ago.
+                unsafe { list.after_whole(c_frame) }
+            };
+            let Some((outer, next)) = after else { return false };
+            // SAFETY: the frames of an activation are alive if its first is.
+            if !unsafe { self.leads_to(frame, outer) } {
+                return false;
+            }
+            (frame, c_frame) = (outer, next);
+        }
+        true
     }
 
     /// Whether there is a frame at that address, as far as can be seen without trusting it.
@@ -117,13 +142,49 @@ impl Interpreter {
     }
 }
 
-/// Whether the list of `_PyCFrame`s can go on there: further up the stack, or in the state, where its last is.
-fn is_next(state: ThreadStatePointer, c_frame: u64, next: u64) -> bool {
-    const LARGEST_STACK: u64 = 1 << 30;
-    is_plausible(next) && (is_within(state, next) || next.wrapping_sub(c_frame) < LARGEST_STACK)
+/// The list of `_PyCFrame`s, from the innermost to the last, which is in the thread state and runs nothing.
+#[derive(Clone, Copy)]
+struct List {
+    state: ThreadStatePointer,
+    current_frame: usize,
+    previous_c_frame: usize,
 }
 
-fn is_within(state: ThreadStatePointer, address: u64) -> bool {
-    const LARGEST_STATE: u64 = 1024;
-    address.wrapping_sub(state.address()) < LARGEST_STATE
+impl List {
+    fn is_last(self, c_frame: u64) -> bool {
+        const LARGEST_STATE: u64 = 1024;
+        c_frame.wrapping_sub(self.state.address()) < LARGEST_STATE
+    }
+
+    /// The frame and the address of the next in the list, which must be further up the stack or the last.
+    fn after(self, c_frame: u64) -> Option<(u64, u64)> {
+        let mut words = [0; C_FRAME_WORDS];
+        if self.is_last(c_frame) || !copy_guarded(c_frame, &mut words) {
+            return None;
+        }
+        let next = words[self.previous_c_frame / size_of::<u64>()];
+        let is_readable = self.may_follow(c_frame, next) && copy_guarded(next, &mut words);
+        is_readable.then(|| (words[self.current_frame / size_of::<u64>()], next))
+    }
+
+    /// The same without the kernel's help.
+    ///
+    /// # Safety
+    /// The list is whole from there on.
+    unsafe fn after_whole(self, c_frame: u64) -> Option<(u64, u64)> {
+        if self.is_last(c_frame) {
+            return None;
+        }
+        // SAFETY: the caller says that both are what they should be.
+        unsafe {
+            let next = word(c_frame, self.previous_c_frame);
+            self.may_follow(c_frame, next).then(|| (word(next, self.current_frame), next))
+        }
+    }
+
+    fn may_follow(self, c_frame: u64, next: u64) -> bool {
+        const LARGEST_STACK: u64 = 1 << 30;
+        let is_further = next > c_frame && next - c_frame < LARGEST_STACK;
+        is_plausible(next) && (is_further || self.is_last(next))
+    }
 }

@@ -86,20 +86,21 @@ impl Interpreter {
         }
     }
 
+    /// One loop per version, so that its offsets are constants there.
+    ///
     /// # Safety
     /// `top` is the top of a chain of frames of this interpreter, which stays as it is.
     #[inline]
     unsafe fn walk_from(&self, top: Top, frames: &mut [PythonFrame]) -> Walked {
         // SAFETY: passed on to the caller.
         unsafe {
-            match self.layout.thread.chain {
-                Chain::FrameObjects { previous_c_frame, .. } => {
-                    c_frames::walk_frame_objects(self.layout, previous_c_frame, top, frames)
-                }
-                Chain::EntryFlags { previous_c_frame, is_entry, .. } => {
-                    c_frames::walk_entry_flags(self.layout, previous_c_frame, is_entry, top, frames)
-                }
-                Chain::ShimsBehindCFrame { .. } | Chain::Shims { .. } => shims::walk(self.layout, top.frame, frames),
+            match self.layout.minor {
+                10 => c_frames::walk_frame_objects(top, frames),
+                11 => c_frames::walk_entry_flags(top, frames),
+                12 => shims::walk::<12>(top.frame, frames),
+                13 => shims::walk::<13>(top.frame, frames),
+                14 => shims::walk::<14>(top.frame, frames),
+                _ => shims::walk::<15>(top.frame, frames),
             }
         }
     }

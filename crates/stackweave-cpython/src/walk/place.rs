@@ -3,7 +3,7 @@
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
 use super::{TAG, UNIT};
-use crate::memory::{is_plausible, load, word};
+use crate::memory::{load, word};
 use crate::version::Layout;
 
 /// The owner of a frame inside a generator: such a frame has always begun.
@@ -23,7 +23,8 @@ pub(super) enum Place {
     Nowhere,
 }
 
-/// What a frame of 3.11 or later runs, and where in it.
+/// What a frame of 3.11 or later runs, and where in it. That the pointers to the code and into the code fit together is
+/// a better sign than any that one of them alone could give.
 ///
 /// # Safety
 /// `frame` is a frame of this layout that runs Python.
@@ -31,18 +32,17 @@ pub(super) enum Place {
 pub(super) unsafe fn place_in_code(layout: &Layout, frame: u64, owner: u8) -> (u64, Place) {
     // SAFETY: the caller says what the frame is.
     let (code, instruction) = unsafe { (word(frame, layout.frame.code) & !TAG, word(frame, layout.frame.instruction)) };
-    let offset = instruction.wrapping_sub(code.wrapping_add(layout.code.units as u64));
-    if !is_plausible(code) {
-        return (code, Place::Nowhere);
+    let offset = instruction.wrapping_sub(code).wrapping_sub(layout.code.units as u64);
+    if offset >= LONGEST_CODE {
+        // One unit before the first stands for a frame that has run nothing.
+        return (code, if offset == UNIT.wrapping_neg() { Place::NotBegun } else { Place::Nowhere });
     }
-    if offset.wrapping_sub(PROLOGUE) < LONGEST_CODE - PROLOGUE {
-        return (code, Place::At(offset as u32));
+    if offset < PROLOGUE && owner != GENERATOR {
+        // SAFETY: the frame is alive, so its code object is.
+        let first_traceable = unsafe { load::<u32>(code, layout.code.first_traceable) };
+        if offset < u64::from(first_traceable) * UNIT {
+            return (code, Place::NotBegun);
+        }
     }
-    if offset.wrapping_add(PROLOGUE) >= 2 * PROLOGUE {
-        return (code, Place::Nowhere);
-    }
-    // SAFETY: the frame is alive, so its code object is.
-    let first_traceable = unsafe { load::<u32>(code, layout.code.first_traceable) };
-    let begun = owner == GENERATOR || (offset < PROLOGUE && offset >= u64::from(first_traceable) * UNIT);
-    (code, if begun { Place::At(offset as u32) } else { Place::NotBegun })
+    (code, Place::At(offset as u32))
 }
