@@ -78,10 +78,10 @@ fn assert_empty(folder: &TestFolder) {
 fn a_file_is_fetched_once_and_kept() {
     let folder = TestFolder::new();
     let server = Server::new(|path, stream| {
-        let reply = if path == "/root/buildid/abcdef/debuginfo" { found() } else { missing() };
+        let reply = if path == "/prefix/buildid/abcdef/debuginfo" { found() } else { missing() };
         stream.write_all(&reply).unwrap();
     });
-    let client = client(&folder, &format!("{}/root/", server.url), LONG);
+    let client = client(&folder, &format!("{}/prefix/", server.url), LONG);
     let path = client.fetch_debug_info(&id()).unwrap();
     assert_eq!(path, folder.path().join("abcdef/debuginfo"));
     assert_eq!(std::fs::read(&path).unwrap(), ELF);

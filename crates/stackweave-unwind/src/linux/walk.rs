@@ -276,7 +276,7 @@ impl Walk<'_> {
         };
         let cfa = read(&mut self.memory, cfa_slot).ok_or(StopReason::BadMemory)?;
         let fp = read(&mut self.memory, fp_slot).ok_or(StopReason::BadMemory)?;
-        if cfa_slot.max(fp_slot) >= cfa {
+        if cfa_slot.max(fp_slot) + 8 > cfa {
             return Err(StopReason::BadMemory);
         }
         let return_address = self.memory.read(cfa.wrapping_sub(8)).ok_or(StopReason::BadMemory)?;
