@@ -78,7 +78,7 @@ fn print_stack(out: &mut impl Write, observation: &Observation) -> io::Result<()
     let start = Instant::now();
     let resolved = symbolizer.resolve(&observation.frames, &modules());
     let elapsed = start.elapsed();
-    writeln!(out, "\n  #  {:NAME_WIDTH$}  where", "function")?;
+    writeln!(out, "\n  #  {:NAME_WIDTH$}  where", "function (⤷ inlined into the next)")?;
     for (index, resolved) in resolved.iter().enumerate() {
         let place = format!("{}+{:#x}", resolved.module.as_deref().unwrap_or("?"), resolved.offset);
         for (frame, number) in resolved.frames().iter().zip(numbers(index, resolved)) {
