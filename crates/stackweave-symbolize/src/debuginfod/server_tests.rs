@@ -209,7 +209,7 @@ impl Drop for OpensslServer {
 fn https_is_spoken_with_servers_that_are_trusted() {
     let folder = TestFolder::new();
     let certify = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out certificate -subj /CN=localhost \
-        -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE 2>/dev/null";
+        -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE 2>/dev/null";
     let is_certified = Command::new("sh").args(["-c", certify]).current_dir(folder.path()).status();
     if !is_certified.is_ok_and(|status| status.success()) {
         println!("skipped: openssl is not installed");
@@ -223,7 +223,7 @@ fn https_is_spoken_with_servers_that_are_trusted() {
     let mut server = OpensslServer(command.spawn().unwrap());
     let lines = BufReader::new(server.0.stdout.take().unwrap()).lines();
     let accepting = lines.map_while(Result::ok).find(|line| line.starts_with("ACCEPT")).unwrap();
-    let url = format!("https://localhost:{}", accepting.rsplit_once(':').unwrap().1);
+    let url = format!("https://127.0.0.1:{}", accepting.rsplit_once(':').unwrap().1);
     let cache = TestFolder::new();
     let mut client = client(&cache, &url, LONG);
     let error = client.fetch_debug_info(&id()).unwrap_err();
