@@ -5,13 +5,19 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod frame_source;
 mod id;
+mod location;
 mod module;
 mod raw_frame;
+mod source_stop;
 mod stop_reason;
 
 pub use address::{CodeAddress, StackPointer};
+pub use frame_source::{ExtraFrames, FrameSource, SourceFrame, SourceKind, SourceWalk, SourceWalked};
 pub use id::{CodeId, FrameId, StackId};
+pub use location::{Position, SourceLocation};
 pub use module::{BuildId, Module, ModuleList};
 pub use raw_frame::{RawFrame, RawFrameKind};
+pub use source_stop::SourceStop;
 pub use stop_reason::StopReason;

@@ -16,7 +16,7 @@ use crate::{CodeAddress, CodeId};
 /// ```
 ///
 /// Addresses of user space end below bit 57, so a native frame is its `CodeAddress`, unchanged.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct RawFrame(u64);
 

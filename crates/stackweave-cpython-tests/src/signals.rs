@@ -6,7 +6,7 @@ use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use stackweave_cpython::{Interpreter, PythonFrame, WalkStop};
+use stackweave_cpython::{Interpreter, PythonFrame, SourceStop};
 
 use crate::walks::Record;
 
@@ -38,8 +38,8 @@ extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     SAMPLES.fetch_add(1, Ordering::Relaxed);
     let outermost = walked.len.checked_sub(1).map_or(0, |last| frames[last].code.address());
     match walked.stop {
-        WalkStop::EndOfStack if outermost == OUTERMOST.load(Ordering::Relaxed) => {}
-        WalkStop::Interrupted => _ = TORN.fetch_add(1, Ordering::Relaxed),
+        SourceStop::EndOfStack if outermost == OUTERMOST.load(Ordering::Relaxed) => {}
+        SourceStop::Interrupted => _ = TORN.fetch_add(1, Ordering::Relaxed),
         _ => _ = BAD.fetch_add(1, Ordering::Relaxed),
     }
 }

@@ -7,7 +7,7 @@ use std::mem::transmute;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use stackweave_cpython::{FrameReader, Interpreter, PythonFrame, Unavailable, WalkStop};
+use stackweave_cpython::{FrameReader, Interpreter, PythonFrame, SourceStop, Unavailable};
 use stackweave_cpython_tests::pythons::pythons;
 use stackweave_testkit::child;
 
@@ -35,7 +35,7 @@ impl Library {
     }
 }
 
-fn walk() -> (usize, WalkStop) {
+fn walk() -> (usize, SourceStop) {
     let interpreter = Interpreter::find().expect("it is loaded and supported");
     let mut frames = [PythonFrame::default(); 16];
     let walked = interpreter.walk(&mut frames);
@@ -46,7 +46,7 @@ fn walk() -> (usize, WalkStop) {
 fn come_and_go(path: &Path, mode: c_int) {
     assert_eq!(Interpreter::find().err(), Some(Unavailable::NoInterpreter));
     let library = Library::open(path, mode);
-    assert_eq!(walk(), (0, WalkStop::NotInitialized), "before");
+    assert_eq!(walk(), (0, SourceStop::NotInitialized), "before");
     // SAFETY: the symbols have these signatures in every Python 3; nothing else uses the interpreter.
     unsafe {
         let initialize: extern "C" fn(c_int) = transmute(library.symbol("Py_InitializeEx"));
@@ -55,12 +55,12 @@ fn come_and_go(path: &Path, mode: c_int) {
         for _ in 0..2 {
             initialize(0);
             assert_eq!(run(c"sum(n for n in range(10))".as_ptr()), 0);
-            assert_eq!(walk(), (0, WalkStop::EndOfStack), "no frame is left");
+            assert_eq!(walk(), (0, SourceStop::EndOfStack), "no frame is left");
             let reader = FrameReader::choose().expect("there is an interpreter");
             assert_eq!(reader.fallback_reason(), None);
             assert_eq!(finalize(), 0);
             let (len, stop) = walk();
-            assert!(len == 0 && matches!(stop, WalkStop::NotInitialized | WalkStop::Finalizing), "after: {stop}");
+            assert!(len == 0 && matches!(stop, SourceStop::NotInitialized | SourceStop::Finalizing), "after: {stop}");
         }
     }
 }

@@ -1,9 +1,11 @@
 //! What a code object says about itself, copied out of it.
 
+use stackweave_core::Position;
+
 use crate::PythonFrame;
 use crate::frame::CodePointer;
 use crate::interpreter::Interpreter;
-use crate::line_table::{LineTable, LineTableFormat, Position};
+use crate::line_table::{LineTable, LineTableFormat};
 use crate::memory::{is_plausible, load, word};
 use crate::text::{bytes, text};
 

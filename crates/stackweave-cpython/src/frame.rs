@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use stackweave_core::SourceStop;
+
 /// The address of a code object. As good as the code object's life: see [`CodePointer::address`].
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
@@ -46,62 +48,17 @@ impl PythonFrame {
     pub const NOT_BEGUN: u32 = u32::MAX;
 }
 
-/// Why a walk ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum WalkStop {
-    /// The outermost Python frame was reached. The only end that means the stack is whole.
-    EndOfStack,
-    /// The buffer is full.
-    DepthLimit,
-    /// A pointer led to where no frame can be.
-    BadFrame,
-    /// A signal came while the interpreter entered or left an eval loop: there is no whole chain to walk.
-    Interrupted,
-    /// This thread has no Python thread state.
-    NoThreadState,
-    /// The interpreter is not initialised, or not any more.
-    NotInitialized,
-    /// The interpreter is shutting down, and this thread does not hold the GIL: its state may be gone.
-    Finalizing,
-    /// The public API, which the walk falls back to, could not be used: this thread does not hold the GIL.
-    NoGil,
-}
-
-impl WalkStop {
-    /// The reason in a few words.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::EndOfStack => "end of stack",
-            Self::DepthLimit => "depth limit reached",
-            Self::BadFrame => "implausible frame pointer",
-            Self::Interrupted => "interrupted between two frames",
-            Self::NoThreadState => "thread without a Python state",
-            Self::NotInitialized => "interpreter not initialised",
-            Self::Finalizing => "interpreter is shutting down",
-            Self::NoGil => "the GIL is not held",
-        }
-    }
-}
-
-impl fmt::Display for WalkStop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// The result of one walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walked {
     /// How many frames were written.
     pub len: usize,
     /// Why the walk ended.
-    pub stop: WalkStop,
+    pub stop: SourceStop,
 }
 
 impl Walked {
-    pub(crate) const fn nothing(stop: WalkStop) -> Self {
+    pub(crate) const fn nothing(stop: SourceStop) -> Self {
         Self { len: 0, stop }
     }
 }

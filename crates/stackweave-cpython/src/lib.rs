@@ -39,11 +39,12 @@ mod version;
 mod walk;
 
 pub use code::CodeInfo;
-pub use frame::{CodePointer, PythonFrame, WalkStop, Walked};
+pub use frame::{CodePointer, PythonFrame, Walked};
 pub use frame_reader::FrameReader;
 pub use interpreter::Interpreter;
-pub use line_table::{Entries, Entry, LineTable, LineTableFormat, Position};
+pub use line_table::{Entries, Entry, LineTable, LineTableFormat};
 pub use public_api::PublicApi;
 pub use self_test::self_test;
+pub use stackweave_core::{Position, SourceStop};
 pub use thread_state::ThreadStatePointer;
 pub use unavailable::Unavailable;

@@ -3,6 +3,8 @@
 //! Pure functions over bytes: any bytes give an answer. The tables are immutable, so a copy taken once can be decoded
 //! at any time, without the interpreter.
 
+use stackweave_core::Position;
+
 /// How a line table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -11,19 +13,6 @@ pub enum LineTableFormat {
     Lines,
     /// 3.11 and later: entries of several forms, with columns.
     Locations,
-}
-
-/// Where in the source an instruction comes from. What the table does not say is `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Position {
-    /// The line it begins on, from 1.
-    pub line: Option<u32>,
-    /// The line it ends on.
-    pub end_line: Option<u32>,
-    /// The column it begins at, in UTF-8 bytes from 0.
-    pub column: Option<u32>,
-    /// The column it ends before.
-    pub end_column: Option<u32>,
 }
 
 /// A range of instructions that share a position.

@@ -6,7 +6,9 @@
 use core::ffi::{c_char, c_int, c_long, c_void};
 use std::sync::OnceLock;
 
-use crate::frame::{CodePointer, PythonFrame, WalkStop, Walked};
+use stackweave_core::SourceStop;
+
+use crate::frame::{CodePointer, PythonFrame, Walked};
 use crate::interpreter::first_of;
 use crate::symbols::Symbols;
 use crate::unavailable::Unavailable;
@@ -57,10 +59,10 @@ impl PublicApi {
     pub fn walk(&self, frames: &mut [PythonFrame]) -> Walked {
         // SAFETY: may be called at any time.
         if unsafe { (self.is_initialized)() } == 0 {
-            return Walked::nothing(WalkStop::NotInitialized);
+            return Walked::nothing(SourceStop::NotInitialized);
         }
         if !self.holds_gil() {
-            return Walked::nothing(WalkStop::NoGil);
+            return Walked::nothing(SourceStop::NoGil);
         }
         let mut len = 0;
         // SAFETY: the GIL is held, so each function may be called with a live frame: the first is borrowed from the
@@ -73,7 +75,7 @@ impl PublicApi {
             while !frame.is_null() {
                 let Some(slot) = frames.get_mut(len) else {
                     (self.decrement)(frame);
-                    return Walked { len, stop: WalkStop::DepthLimit };
+                    return Walked { len, stop: SourceStop::DepthLimit };
                 };
                 *slot = self.read(frame);
                 len += 1;
@@ -82,7 +84,7 @@ impl PublicApi {
                 frame = back;
             }
         }
-        Walked { len, stop: WalkStop::EndOfStack }
+        Walked { len, stop: SourceStop::EndOfStack }
     }
 
     pub(crate) fn holds_gil(&self) -> bool {

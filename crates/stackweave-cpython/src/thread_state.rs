@@ -3,7 +3,8 @@
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe. (Where the interpreter keeps the pointer in
 //! thread-local storage and is itself loaded by `dlopen`, the loader may allocate that storage when a thread first asks.)
 
-use crate::frame::WalkStop;
+use stackweave_core::SourceStop;
+
 use crate::interpreter::Interpreter;
 use crate::memory::{copy_guarded, is_plausible};
 
@@ -27,7 +28,7 @@ impl ThreadStatePointer {
 impl Interpreter {
     /// This thread's state, or why there is none that may be looked at.
     #[inline]
-    pub fn thread_state(&self) -> Result<ThreadStatePointer, WalkStop> {
+    pub fn thread_state(&self) -> Result<ThreadStatePointer, SourceStop> {
         // SAFETY: may be called at any time.
         if unsafe { (self.functions.is_initialized)() } == 0 {
             return self.state_at_shutdown();
@@ -35,11 +36,11 @@ impl Interpreter {
         // SAFETY: may be called at any time, from any thread.
         let own = unsafe { (self.functions.this_thread_state)() } as u64;
         if self.layout.thread.follows_swaps {
-            return if own == 0 { Err(WalkStop::NoThreadState) } else { Ok(ThreadStatePointer(own)) };
+            return if own == 0 { Err(SourceStop::NoThreadState) } else { Ok(ThreadStatePointer(own)) };
         }
         let holder = self.holder();
         if holder == own || holder == 0 || !self.has_sub_interpreters() {
-            return if own == 0 { Err(WalkStop::NoThreadState) } else { Ok(ThreadStatePointer(own)) };
+            return if own == 0 { Err(SourceStop::NoThreadState) } else { Ok(ThreadStatePointer(own)) };
         }
         self.state_among_interpreters(own, holder)
     }
@@ -52,14 +53,14 @@ impl Interpreter {
     /// The thread that shuts the interpreter down holds the GIL and runs Python to the end. The state of any other
     /// may be freed at any moment.
     #[cold]
-    fn state_at_shutdown(&self) -> Result<ThreadStatePointer, WalkStop> {
+    fn state_at_shutdown(&self) -> Result<ThreadStatePointer, SourceStop> {
         // SAFETY: may be called at any time.
         if unsafe { (self.functions.is_finalizing)() } == 0 {
-            return Err(WalkStop::NotInitialized);
+            return Err(SourceStop::NotInitialized);
         }
         // SAFETY: as above.
         let own = unsafe { (self.functions.this_thread_state)() } as u64;
-        if own != 0 && own == self.holder() { Ok(ThreadStatePointer(own)) } else { Err(WalkStop::Finalizing) }
+        if own != 0 && own == self.holder() { Ok(ThreadStatePointer(own)) } else { Err(SourceStop::Finalizing) }
     }
 
     /// New interpreters are put before the older ones, the main one is the last.
@@ -72,7 +73,7 @@ impl Interpreter {
     /// is the holder's, if the holder is this thread. Else the holder's state is another thread's, and may go away
     /// under our eyes, so it is read by the kernel.
     #[cold]
-    fn state_among_interpreters(&self, own: u64, holder: u64) -> Result<ThreadStatePointer, WalkStop> {
+    fn state_among_interpreters(&self, own: u64, holder: u64) -> Result<ThreadStatePointer, SourceStop> {
         let mut thread = [0];
         let field = holder.wrapping_add(self.layout.thread.thread_id as u64);
         // SAFETY: `pthread_self` has no conditions.
@@ -80,6 +81,6 @@ impl Interpreter {
         if is_plausible(holder) && copy_guarded(field, &mut thread) && thread[0] == this_thread {
             return Ok(ThreadStatePointer(holder));
         }
-        if own == 0 { Err(WalkStop::NoThreadState) } else { Ok(ThreadStatePointer(own)) }
+        if own == 0 { Err(SourceStop::NoThreadState) } else { Ok(ThreadStatePointer(own)) }
     }
 }

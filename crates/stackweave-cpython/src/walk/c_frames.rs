@@ -2,9 +2,11 @@
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
+use stackweave_core::SourceStop;
+
 use super::place::{Place, place_in_code};
 use super::{MOST_HIDDEN, Top, UNIT};
-use crate::frame::{CodePointer, PythonFrame, WalkStop, Walked};
+use crate::frame::{CodePointer, PythonFrame, Walked};
 use crate::memory::{is_plausible, load, word};
 use crate::version::{Chain, Layout};
 
@@ -15,7 +17,7 @@ use crate::version::{Chain, Layout};
 pub(super) unsafe fn walk_entry_flags(top: Top, frames: &mut [PythonFrame]) -> Walked {
     let layout = const { &Layout::must_have(11) };
     let Chain::EntryFlags { previous_c_frame, is_entry, .. } = layout.thread.chain else {
-        return Walked::nothing(WalkStop::BadFrame);
+        return Walked::nothing(SourceStop::BadFrame);
     };
     let Top { mut frame, mut c_frame, .. } = top;
     let (mut len, mut hidden) = (0, 0);
@@ -29,23 +31,23 @@ pub(super) unsafe fn walk_entry_flags(top: Top, frames: &mut [PythonFrame]) -> W
         let (code, place) = unsafe { place_in_code(layout, frame, owner) };
         match place {
             Place::At(instruction) => {
-                let Some(slot) = frames.get_mut(len) else { return Walked { len, stop: WalkStop::DepthLimit } };
+                let Some(slot) = frames.get_mut(len) else { return Walked { len, stop: SourceStop::DepthLimit } };
                 *slot = PythonFrame { code: CodePointer::new(code), activation: c_frame, instruction, is_entry };
                 len += 1;
             }
             Place::NotBegun => hidden += 1,
-            Place::Nowhere => return Walked { len, stop: WalkStop::BadFrame },
+            Place::Nowhere => return Walked { len, stop: SourceStop::BadFrame },
         }
         if is_entry {
             if !is_plausible(c_frame) || hidden > MOST_HIDDEN {
-                return Walked { len, stop: WalkStop::BadFrame };
+                return Walked { len, stop: SourceStop::BadFrame };
             }
             // SAFETY: the loop that runs the frame is still there, and with it its `_PyCFrame`.
             c_frame = unsafe { word(c_frame, previous_c_frame) };
         }
         frame = previous;
     }
-    Walked { len, stop: if frame == 0 { WalkStop::EndOfStack } else { WalkStop::BadFrame } }
+    Walked { len, stop: if frame == 0 { SourceStop::EndOfStack } else { SourceStop::BadFrame } }
 }
 
 /// 3.10: one eval loop for each frame, so the two lists go in step. The last `CFrame` is in the thread state, and runs
@@ -56,7 +58,7 @@ pub(super) unsafe fn walk_entry_flags(top: Top, frames: &mut [PythonFrame]) -> W
 pub(super) unsafe fn walk_frame_objects(top: Top, frames: &mut [PythonFrame]) -> Walked {
     let layout = const { &Layout::must_have(10) };
     let Chain::FrameObjects { previous_c_frame, .. } = layout.thread.chain else {
-        return Walked::nothing(WalkStop::BadFrame);
+        return Walked::nothing(SourceStop::BadFrame);
     };
     let Top { mut frame, mut c_frame, last_c_frame } = top;
     let mut len = 0;
@@ -68,9 +70,9 @@ pub(super) unsafe fn walk_frame_objects(top: Top, frames: &mut [PythonFrame]) ->
             (word(frame, offsets.previous), word(frame, offsets.code), load::<u32>(frame, offsets.instruction))
         };
         if !is_plausible(code) {
-            return Walked { len, stop: WalkStop::BadFrame };
+            return Walked { len, stop: SourceStop::BadFrame };
         }
-        let Some(slot) = frames.get_mut(len) else { return Walked { len, stop: WalkStop::DepthLimit } };
+        let Some(slot) = frames.get_mut(len) else { return Walked { len, stop: SourceStop::DepthLimit } };
         let instruction = if index == u32::MAX { PythonFrame::NOT_BEGUN } else { index.wrapping_mul(UNIT as u32) };
         let activation = if is_loop(c_frame) { c_frame } else { 0 };
         *slot = PythonFrame { code: CodePointer::new(code), activation, instruction, is_entry: true };
@@ -82,12 +84,12 @@ pub(super) unsafe fn walk_frame_objects(top: Top, frames: &mut [PythonFrame]) ->
         }
     }
     if frame != 0 {
-        return Walked { len, stop: WalkStop::BadFrame };
+        return Walked { len, stop: SourceStop::BadFrame };
     }
     if is_loop(c_frame) {
         enter_one_loop_fewer(frames.get_mut(..len).unwrap_or_default(), c_frame);
     }
-    Walked { len, stop: WalkStop::EndOfStack }
+    Walked { len, stop: SourceStop::EndOfStack }
 }
 
 /// A signal came between the start of an eval loop and that of its frame: the innermost loop has no frame yet.

@@ -8,8 +8,10 @@
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
+use stackweave_core::SourceStop;
+
 use super::{SHIM, TAG, Top, UNIT};
-use crate::frame::{PythonFrame, WalkStop, Walked};
+use crate::frame::{PythonFrame, Walked};
 use crate::interpreter::Interpreter;
 use crate::memory::{copy_guarded, is_plausible, load, word};
 use crate::thread_state::ThreadStatePointer;
@@ -29,7 +31,7 @@ const LONGEST_CHAIN: usize = 1 << 20;
 impl Interpreter {
     /// As [`Interpreter::walk`], in a signal handler that may have interrupted this thread anywhere. What it
     /// interrupted halfway may be missing from the result: at most the innermost activation, and rarely all, with
-    /// [`WalkStop::Interrupted`].
+    /// [`SourceStop::Interrupted`].
     pub fn walk_interrupted(&self, frames: &mut [PythonFrame]) -> Walked {
         // SAFETY: the state is this thread's, so nothing changes its frames while the handler runs.
         let top = self.thread_state().and_then(|state| unsafe { self.settled(state, self.top(state)) });
@@ -44,7 +46,7 @@ impl Interpreter {
     ///
     /// # Safety
     /// `top` is that of this thread.
-    unsafe fn settled(&self, state: ThreadStatePointer, top: Top) -> Result<Top, WalkStop> {
+    unsafe fn settled(&self, state: ThreadStatePointer, top: Top) -> Result<Top, SourceStop> {
         let list = match self.layout.thread.chain {
             Chain::FrameObjects { previous_c_frame, .. } => {
                 let list = List { state, current_frame: 0, previous_c_frame };
@@ -60,7 +62,7 @@ impl Interpreter {
         if list.is_last(top.c_frame) {
             return Ok(top);
         }
-        let (frame, c_frame) = list.after(top.c_frame).ok_or(WalkStop::Interrupted)?;
+        let (frame, c_frame) = list.after(top.c_frame).ok_or(SourceStop::Interrupted)?;
         let outer = Top { frame, c_frame, ..top };
         // SAFETY: the first frame is looked at before it is followed.
         if self.is_frame(top.frame) && unsafe { self.is_whole(list, top) } {
@@ -69,7 +71,7 @@ impl Interpreter {
         } else if self.is_frame(frame) && unsafe { self.is_whole(list, outer) } {
             Ok(outer)
         } else {
-            Err(WalkStop::Interrupted)
+            Err(SourceStop::Interrupted)
         }
     }
 

@@ -2,9 +2,11 @@
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
+use stackweave_core::SourceStop;
+
 use super::place::{Place, place_in_code};
 use super::{MOST_HIDDEN, SHIM};
-use crate::frame::{CodePointer, PythonFrame, WalkStop, Walked};
+use crate::frame::{CodePointer, PythonFrame, Walked};
 use crate::memory::{is_plausible, load, word};
 use crate::version::Layout;
 
@@ -22,7 +24,7 @@ pub(super) unsafe fn walk<const MINOR: u8>(mut frame: u64, frames: &mut [PythonF
         if owner >= SHIM {
             hidden += 1;
             if hidden > MOST_HIDDEN {
-                return Walked { len, stop: WalkStop::BadFrame };
+                return Walked { len, stop: SourceStop::BadFrame };
             }
             if owner == SHIM {
                 close_activation(frames.get_mut(activation_start..len).unwrap_or_default(), frame);
@@ -33,17 +35,17 @@ pub(super) unsafe fn walk<const MINOR: u8>(mut frame: u64, frames: &mut [PythonF
             let (code, place) = unsafe { place_in_code(layout, frame, owner) };
             match place {
                 Place::At(instruction) => {
-                    let Some(slot) = frames.get_mut(len) else { return Walked { len, stop: WalkStop::DepthLimit } };
+                    let Some(slot) = frames.get_mut(len) else { return Walked { len, stop: SourceStop::DepthLimit } };
                     *slot = PythonFrame { code: CodePointer::new(code), activation: 0, instruction, is_entry: false };
                     len += 1;
                 }
                 Place::NotBegun => hidden += 1,
-                Place::Nowhere => return Walked { len, stop: WalkStop::BadFrame },
+                Place::Nowhere => return Walked { len, stop: SourceStop::BadFrame },
             }
         }
         frame = previous;
     }
-    Walked { len, stop: if frame == 0 { WalkStop::EndOfStack } else { WalkStop::BadFrame } }
+    Walked { len, stop: if frame == 0 { SourceStop::EndOfStack } else { SourceStop::BadFrame } }
 }
 
 /// The last of them, the outermost, is the one that native code entered.
@@ -97,7 +99,7 @@ mod tests {
             frame[layout.frame.owner / 8] = owner << (8 * (layout.frame.owner % 8));
         }
 
-        fn walk(&self, room: usize) -> (Vec<PythonFrame>, WalkStop) {
+        fn walk(&self, room: usize) -> (Vec<PythonFrame>, SourceStop) {
             let mut frames = vec![PythonFrame::default(); room];
             // SAFETY: the chain is made of frames of this layout.
             let walked = unsafe { walk::<MINOR>(self.address(0), &mut frames) };
@@ -112,7 +114,7 @@ mod tests {
         made.set(2, 3, 0, 3);
         made.set(4, 3, 0, 5);
         let (frames, stop) = made.walk(8);
-        assert_eq!(stop, WalkStop::EndOfStack);
+        assert_eq!(stop, SourceStop::EndOfStack);
         assert_eq!(frames.iter().map(|frame| frame.is_entry).collect::<Vec<_>>(), [false, true, true]);
         let (inner, outer) = (made.address(2), made.address(4));
         assert_eq!(frames.iter().map(|frame| frame.activation).collect::<Vec<_>>(), [inner, inner, outer]);
@@ -127,7 +129,7 @@ mod tests {
         made.set(2, 1, 2 * u64::from(TRACEABLE_FROM) - 2, 3);
         made.set(3, 0, 2 * u64::from(TRACEABLE_FROM), 4);
         let (frames, stop) = made.walk(8);
-        assert_eq!(stop, WalkStop::EndOfStack);
+        assert_eq!(stop, SourceStop::EndOfStack);
         assert_eq!(frames.iter().map(|frame| frame.instruction).collect::<Vec<_>>(), [6, 8, 200]);
     }
 
@@ -135,16 +137,16 @@ mod tests {
     fn circles_and_wild_pointers_end_the_walk() {
         let mut circle = Made::new(3);
         circle.set(2, 0, 200, 0);
-        assert_eq!((circle.walk(50).0.len(), circle.walk(50).1), (50, WalkStop::DepthLimit));
+        assert_eq!((circle.walk(50).0.len(), circle.walk(50).1), (50, SourceStop::DepthLimit));
         circle.set(1, 3, 0, 1);
-        assert_eq!((circle.walk(50).0.len(), circle.walk(50).1), (1, WalkStop::BadFrame));
+        assert_eq!((circle.walk(50).0.len(), circle.walk(50).1), (1, SourceStop::BadFrame));
         let layout = Layout::must_have(MINOR);
         for wild in [1, 4, 0x7fff_0000_0001, 1 << 50, u64::MAX - 7] {
             let mut made = Made::new(2);
             made.frames[0][layout.frame.previous / 8] = wild;
-            assert_eq!((made.walk(8).0.len(), made.walk(8).1), (1, WalkStop::BadFrame), "{wild:#x}");
+            assert_eq!((made.walk(8).0.len(), made.walk(8).1), (1, SourceStop::BadFrame), "{wild:#x}");
             made.frames[0][layout.frame.code / 8] = wild;
-            assert_eq!((made.walk(8).0.len(), made.walk(8).1), (0, WalkStop::BadFrame), "{wild:#x}");
+            assert_eq!((made.walk(8).0.len(), made.walk(8).1), (0, SourceStop::BadFrame), "{wild:#x}");
         }
     }
 }

@@ -1,0 +1,72 @@
+//! What an interpreter, or a code generator, contributes to a stack.
+//!
+//! Neither is linked against: each registers itself with whoever captures.
+
+use crate::{RawFrame, SourceLocation, SourceStop, StackPointer};
+
+/// An interpreter whose frames belong into captured stacks.
+pub trait FrameSource: Send + Sync {
+    /// Whether its frames are Python's or another language's.
+    fn kind(&self) -> SourceKind;
+
+    /// Writes the frames of the calling thread, innermost first.
+    ///
+    /// Called inside every capture: inside allocators, with anybody's locks held, with the interpreter's lock or
+    /// without, in signal handlers ([`SourceWalk::in_signal_handler`]). So it takes no lock, allocates nothing and
+    /// calls nobody back.
+    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked;
+
+    /// What a frame is that this source has written. Called later, on any thread, never inside a capture.
+    fn locate(&self, frame: RawFrame) -> Option<SourceLocation>;
+}
+
+/// Which frames a source writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SourceKind {
+    /// [`RawFrame::python`].
+    Python,
+    /// [`RawFrame::script`].
+    Script,
+}
+
+/// What a source gets for one walk.
+#[derive(Debug)]
+pub struct SourceWalk<'a> {
+    /// Where the frames go. Its length is the depth limit.
+    pub frames: &'a mut [SourceFrame],
+    /// The source's own on this thread: zeros at first, then what the last walk left there. A guess, not a promise: the
+    /// memory of a thread that has ended is handed on to another.
+    pub memory: &'a mut [u64],
+    /// Which number the source has in [`RawFrame::script`].
+    pub source: u8,
+    /// Whether the capture runs in a signal handler, which may have interrupted the interpreter anywhere.
+    pub in_signal_handler: bool,
+}
+
+/// A frame as its source wrote it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct SourceFrame {
+    /// The frame.
+    pub frame: RawFrame,
+    /// An address on the C stack that belongs to the native frame which runs this frame: it stands just inside that
+    /// native frame. Addresses grow outward. Zero where it is not known: the frame then follows the one before it, and
+    /// the first is the innermost of the whole stack.
+    pub activation: StackPointer,
+}
+
+/// The result of one walk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceWalked {
+    /// How many frames were written.
+    pub len: usize,
+    /// Why the walk ended.
+    pub stop: SourceStop,
+}
+
+/// A code generator that knows what its generated code was made from.
+pub trait ExtraFrames: Send + Sync {
+    /// The original frames, innermost first, that stand behind this line of a generated file; none if the file is not
+    /// its own. Called when stacks are resolved, never inside a capture.
+    fn frames_behind(&self, filename: &str, line: u32) -> Vec<SourceLocation>;
+}
