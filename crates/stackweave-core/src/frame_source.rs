@@ -2,7 +2,7 @@
 //!
 //! Neither is linked against: each registers itself with whoever captures.
 
-use crate::{RawFrame, SourceLocation, SourceStop, StackPointer};
+use crate::{CodeId, RawFrame, SourceLocation, SourceStop, StackPointer};
 
 /// An interpreter whose frames belong into captured stacks.
 pub trait FrameSource: Send + Sync {
@@ -13,7 +13,7 @@ pub trait FrameSource: Send + Sync {
     ///
     /// Called inside every capture: inside allocators, with anybody's locks held, with the interpreter's lock or
     /// without, in signal handlers ([`SourceWalk::in_signal_handler`]). So it takes no lock, allocates nothing and
-    /// calls nobody back.
+    /// calls nobody back, unless it knows that it may. A capture inside it works, and asks it again.
     fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked;
 
     /// What a frame is that this source has written. Called later, on any thread, never inside a capture.
@@ -62,6 +62,9 @@ pub struct SourceWalked {
     pub len: usize,
     /// Why the walk ended.
     pub stop: SourceStop,
+    /// Where the frames stand, if not by their activations: just inside the innermost Python frame that runs this
+    /// code. Innermost of all if there is no such frame.
+    pub inside: Option<CodeId>,
 }
 
 /// A code generator that knows what its generated code was made from.

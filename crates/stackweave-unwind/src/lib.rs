@@ -26,6 +26,7 @@
 //! | pay the start-up cost at a chosen time | [`prepare`] |
 //! | know the modules that addresses lie in | [`modules`] |
 //! | see how well the caches do | [`stats`] |
+//! | keep something per thread, on top of this | [`ThreadMemory`] |
 //!
 //! It never fails the program it looks at: every read is inside the thread's stack, a frame must lie
 //! above the one before it, and what can't be understood ends the walk with a [`StopReason`].
@@ -57,7 +58,7 @@ pub use captured::Captured;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub use platform::fuzzing;
-pub use platform::{RegisteredCode, register_code};
+pub use platform::{RegisteredCode, ThreadMemory, register_code};
 pub use stackweave_core::{BuildId, CodeAddress, Module, ModuleList, StackPointer, StopReason};
 pub use stats::{Stats, UnloadWatch};
 

@@ -1,6 +1,7 @@
 //! Platforms that Stackweave can't capture on: the twin of `linux`, where each call says so.
 
 use core::ffi::c_void;
+use core::ptr::NonNull;
 
 use stackweave_core::{CodeAddress, ModuleList, StackPointer, StopReason};
 
@@ -16,6 +17,25 @@ pub struct RegisteredCode(());
 /// Makes generated code known. Without effect on this platform.
 pub fn register_code(_start: *const u8, _length: usize, _eh_frame: &[u8]) -> RegisteredCode {
     RegisteredCode(())
+}
+
+/// Memory of a thread's own. There is none on this platform.
+#[derive(Debug)]
+pub struct ThreadMemory(NonNull<u8>);
+
+impl ThreadMemory {
+    /// None, always.
+    pub fn lease(_bytes: usize) -> Option<Self> {
+        None
+    }
+
+    /// The memory.
+    pub fn as_ptr(&self) -> NonNull<u8> {
+        self.0
+    }
+
+    /// Returns at once: there are no leases.
+    pub fn wait_for_others() {}
 }
 
 pub(crate) fn capture(_frames: &mut [CodeAddress], _skip: usize) -> Captured {

@@ -3,7 +3,7 @@
 //! Hot file: no allocation, no lock, async-signal-safe once warm.
 
 use core::ptr;
-use core::sync::atomic::{Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use stackweave_core::{CodeAddress, StackPointer, StopReason};
 
@@ -142,7 +142,7 @@ unsafe fn capture(start: &Start<'_>, output: &Output) -> Captured {
         return Captured { len: 0, stop: StopReason::DepthLimit };
     }
     let Some(state) = ThreadState::current().or_else(ThreadState::attach) else { return NO_MEMORY };
-    if state.busy.load(Ordering::Relaxed) == 0 || has_been_left(state) {
+    if state.busy.load(Ordering::Relaxed) == 0 || has_been_left(state, &state.busy) {
         // SAFETY: this thread's own state, in use by no other capture; the output is vouched for.
         return unsafe { walk_from(Lease::take(state), start, output, None) };
     }
@@ -154,13 +154,13 @@ unsafe fn capture(start: &Start<'_>, output: &Output) -> Captured {
     captured
 }
 
-/// Whether the capture that uses `state` is no longer on the stack: a signal handler jumped out of it. Its record
-/// is only a guess, and its cache is consistent after each store.
+/// Whether what has marked `state` as `busy` is no longer on the stack: a signal handler jumped out of it. (The record
+/// of a capture is only a guess, and its cache is consistent after each store.)
 #[cold]
-fn has_been_left(state: &ThreadState) -> bool {
+pub(crate) fn has_been_left(state: &ThreadState, busy: &AtomicU64) -> bool {
     // SAFETY: only reads the bounds, which the interrupted capture changes to valid values only.
     let stacks = unsafe { &(*state.own.get()).stacks };
-    let (interrupted, here) = (state.busy.load(Ordering::Relaxed), stack_pointer());
+    let (interrupted, here) = (busy.load(Ordering::Relaxed), stack_pointer());
     interrupted < here && stacks.owns_both(interrupted, here)
 }
 
@@ -240,7 +240,7 @@ fn reset(state: &ThreadState, own: &mut Own) {
 
 /// About where this capture's own frame is.
 #[inline(always)]
-fn stack_pointer() -> u64 {
+pub(crate) fn stack_pointer() -> u64 {
     let marker = 0u8;
     (&raw const marker).addr() as u64
 }

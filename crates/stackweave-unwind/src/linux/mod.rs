@@ -1,6 +1,6 @@
 //! Capture on Linux. The platform's contract (see `unsupported.rs` for its twin): `capture`,
-//! `capture_with_stack_pointers`, `capture_from_context`, `prepare`, `stats`, `modules`, `register_code` and
-//! `RegisteredCode`.
+//! `capture_with_stack_pointers`, `capture_from_context`, `prepare`, `stats`, `modules`, `register_code`,
+//! `RegisteredCode` and `ThreadMemory`.
 
 mod arch;
 mod capture;
@@ -19,6 +19,7 @@ mod rule;
 mod rule_cache;
 mod slow_step;
 mod stack_memory;
+mod thread_memory;
 mod thread_state;
 mod unload_watch;
 mod walk;
@@ -33,6 +34,7 @@ use capture::Output;
 
 pub(crate) use module_list::modules;
 pub use registered_code::{RegisteredCode, register_code};
+pub use thread_memory::ThreadMemory;
 pub(crate) use thread_state::stats;
 
 #[inline(always)]

@@ -17,6 +17,7 @@ use crate::platform::loader;
 use crate::platform::lookup::Lookup;
 use crate::platform::rule_cache::RuleCache;
 use crate::platform::stack_memory::KnownStacks;
+use crate::platform::thread_memory::Slot;
 use crate::platform::unload_watch::{self, Watch};
 use crate::stats::Stats;
 
@@ -29,6 +30,7 @@ pub(crate) struct ThreadState {
     next: AtomicPtr<ThreadState>,
     /// The stack pointer of the capture that is using this state; 0: none.
     pub(crate) busy: AtomicU64,
+    pub(crate) slot: Slot,
     pub(crate) own: UnsafeCell<Own>,
 }
 
@@ -89,24 +91,17 @@ impl ThreadState {
     /// Frees a claimed state for others.
     pub(crate) fn release(&self) {
         self.busy.store(0, Ordering::Relaxed);
+        self.slot.busy.store(0, Ordering::Relaxed);
         self.owner.store(0, Ordering::Release);
     }
 
+    /// The thread control block of the thread that has this state; 0: none.
+    pub(crate) fn owner(&self) -> u64 {
+        self.owner.load(Ordering::Acquire)
+    }
+
     fn map(owner: u64) -> Option<&'static Self> {
-        // SAFETY: a fresh anonymous mapping.
-        let mapped = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                size_of::<Self>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if mapped == libc::MAP_FAILED {
-            return None;
-        }
+        let mapped = map_zeros(size_of::<Self>())?;
         let state = mapped.cast::<Self>();
         // SAFETY: zeroed memory of the right size and alignment, not yet shared. `Lookup` and
         // `LastStack` have a first value other than zeros.
@@ -134,7 +129,16 @@ pub(crate) fn stats() -> Stats {
     total
 }
 
-fn all() -> impl Iterator<Item = &'static ThreadState> {
+/// Fresh memory from the kernel; `None` when it has none.
+pub(crate) fn map_zeros(bytes: usize) -> Option<*mut c_void> {
+    let (access, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+    // SAFETY: a fresh anonymous mapping.
+    let mapped = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+    (mapped != libc::MAP_FAILED).then_some(mapped)
+}
+
+pub(crate) fn all() -> impl Iterator<Item = &'static ThreadState> {
     // SAFETY: the list only grows, and states are never unmapped.
     let follow = |state: *mut ThreadState| unsafe { state.as_ref() };
     core::iter::successors(follow(ALL.load(Ordering::Acquire)), move |state| follow(state.next.load(Ordering::Acquire)))

@@ -1,0 +1,140 @@
+//! One capture: the native walk, the sources' walks, the weave, the id.
+//!
+//! Hot file: no allocation, no lock, async-signal-safe once warm.
+
+use core::ffi::c_void;
+
+use stackweave_core::{RawFrame, SourceFrame, SourceStop, StackId, StopReason};
+use stackweave_store::StackTable;
+use stackweave_unwind::Captured;
+
+use crate::buffers::{Counters, DEPTH, Lent, Own};
+use crate::request::{Capture, Request, Start};
+use crate::sources::{self, Walked};
+use crate::weave::{Native, weave};
+
+static STACKS: StackTable = StackTable::new();
+
+/// How many native frames a start may leave out, before a walk with a small limit is done again without one.
+const MOST_LEFT_OUT: usize = 64;
+
+const NO_MEMORY: Capture = Capture {
+    stack: Some(StackId::EMPTY),
+    native_stop: StopReason::BadMemory,
+    source_stop: SourceStop::NoMemory,
+    is_cut: false,
+};
+
+/// All stacks captured in this process.
+pub fn stacks() -> &'static StackTable {
+    &STACKS
+}
+
+/// The id of a stack whose frames were obtained in another way, innermost first.
+pub fn intern(frames: &[RawFrame]) -> Option<StackId> {
+    STACKS.intern(frames)
+}
+
+/// Captures the calling thread's stack: native frames and those of every registered source, woven, as an id.
+///
+/// Once a thread is warm, this neither allocates nor locks, and is async-signal-safe if the sources are.
+#[inline(never)]
+pub fn capture(request: &Request) -> Capture {
+    let Some(mut lent) = Lent::take() else { return NO_MEMORY };
+    let mut room = room_for(request);
+    loop {
+        let own = lent.own();
+        let walked = sources::walk(request, own, room, false);
+        let native = if request.native {
+            // The function that this is inlined into, the first frame, is left out.
+            stackweave_unwind::capture_with_stack_pointers(
+                &mut own.addresses[..room],
+                &mut own.stack_pointers[..room],
+                1,
+            )
+        } else {
+            NOT_ASKED
+        };
+        match finish(request, &mut lent, room, walked, native) {
+            Some(capture) => return capture,
+            None => room = DEPTH,
+        }
+    }
+}
+
+/// Captures the stack that a signal interrupted, from its handler.
+///
+/// # Safety
+/// `context` points to a `ucontext_t` as a signal handler gets it as its third argument, and the handler runs on the
+/// thread that it interrupted.
+pub unsafe fn capture_from_context(context: *const c_void, request: &Request) -> Capture {
+    let Some(mut lent) = Lent::take() else { return NO_MEMORY };
+    let mut room = room_for(request);
+    loop {
+        let own = lent.own();
+        let walked = sources::walk(request, own, room, true);
+        let native = if request.native {
+            let (addresses, stack_pointers) = (&mut own.addresses[..room], &mut own.stack_pointers[..room]);
+            // SAFETY: passed on to the caller.
+            unsafe { stackweave_unwind::capture_from_context(context, addresses, Some(stack_pointers), 0) }
+        } else {
+            NOT_ASKED
+        };
+        match finish(request, &mut lent, room, walked, native) {
+            Some(capture) => return capture,
+            None => room = DEPTH,
+        }
+    }
+}
+
+const NOT_ASKED: Captured = Captured { len: 0, stop: StopReason::EndOfStack };
+
+/// How many frames of each kind are walked.
+#[inline(always)]
+fn room_for(request: &Request) -> usize {
+    request.skip.saturating_add(request.limit).saturating_add(MOST_LEFT_OUT).min(DEPTH)
+}
+
+/// Weaves, cuts, interns and counts. `None`: too little room was given to the walks.
+#[inline(always)]
+fn finish(request: &Request, lent: &mut Lent, room: usize, walked: Walked, native: Captured) -> Option<Capture> {
+    let wanted = request.skip.saturating_add(request.limit);
+    let own = lent.own();
+    let len = woven(request, own, walked.len, native);
+    let is_short = native.stop == StopReason::DepthLimit || walked.stop == SourceStop::DepthLimit;
+    if is_short && len < wanted && room < DEPTH {
+        return None;
+    }
+    let end = wanted.min(len);
+    let frames = own.woven.get(request.skip..end).unwrap_or_default();
+    let stack = STACKS.intern(frames);
+    let is_cut = len > wanted;
+    let counters = lent.counters();
+    Counters::count(&counters.captures);
+    Counters::count(&counters.source_stops[walked.stop as usize]);
+    Some(Capture { stack, native_stop: native.stop, source_stop: walked.stop, is_cut })
+}
+
+/// Weaves what was walked, and says how many frames that makes.
+#[inline(always)]
+fn woven(request: &Request, own: &mut Own, sources: usize, native: Captured) -> usize {
+    let frames = &own.frames[..sources];
+    let native = Native {
+        addresses: &own.addresses[..native.len],
+        stack_pointers: &own.stack_pointers[..native.len],
+        is_whole: native.stop == StopReason::EndOfStack,
+    };
+    weave(native.from(first_native(&request.start, &native, frames)), frames, &mut own.woven)
+}
+
+/// Which native frame the stack starts with.
+#[inline(always)]
+fn first_native(start: &Start, native: &Native<'_>, frames: &[SourceFrame]) -> usize {
+    match start {
+        Start::Caller => 0,
+        Start::OutsideOf(range) => {
+            native.addresses.iter().take_while(|address| range.contains(&address.lookup())).count()
+        }
+        Start::PythonCaller => frames.first().and_then(|frame| native.runner_of(frame.activation, 0)).unwrap_or(0),
+    }
+}

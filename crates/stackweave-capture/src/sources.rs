@@ -1,0 +1,133 @@
+//! Who adds frames: interpreters that registered themselves.
+//!
+//! A source gets a number for good, since stacks outlive it: when it is removed it is no longer asked for frames, but
+//! still for the names of those it gave.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use stackweave_core::{FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLocation, SourceStop, SourceWalk};
+use stackweave_unwind::ThreadMemory;
+
+use crate::buffers::{DEPTH, Own};
+use crate::request::Request;
+use crate::weave::merge_sources;
+
+const MOST: usize = 256;
+
+struct Slot {
+    source: OnceLock<Arc<dyn FrameSource>>,
+    is_active: AtomicBool,
+}
+
+static SLOTS: [Slot; MOST] = [const { Slot { source: OnceLock::new(), is_active: AtomicBool::new(false) } }; MOST];
+/// How many numbers were given.
+static GIVEN: AtomicUsize = AtomicUsize::new(0);
+/// The number of the Python source that is asked, or that was the last; plus one.
+static PYTHON: AtomicUsize = AtomicUsize::new(0);
+/// How many other sources are asked.
+static SCRIPTS: AtomicUsize = AtomicUsize::new(0);
+
+/// A source that is asked for its frames in every capture, until this is dropped.
+///
+/// Dropping waits until no capture of another thread is asking it. So it must not be dropped with a lock held, the GIL
+/// for one, that the source takes in its walk; nor in a signal handler.
+#[derive(Debug)]
+#[must_use = "dropping it removes the source"]
+pub struct RegisteredSource {
+    number: usize,
+}
+
+/// Adds a source of frames. `None` when 256 have been added, or when it is a second one for Python.
+pub fn register_source(source: Arc<dyn FrameSource>) -> Option<RegisteredSource> {
+    let kind = source.kind();
+    let number = GIVEN.fetch_update(Ordering::AcqRel, Ordering::Acquire, |given| (given < MOST).then_some(given + 1));
+    let number = number.ok()?;
+    let slot = &SLOTS[number];
+    if kind == SourceKind::Python {
+        let vacant = |now: usize| (now == 0 || !SLOTS[now - 1].is_active.load(Ordering::Acquire)).then_some(number + 1);
+        slot.is_active.store(true, Ordering::Release);
+        let _ = slot.source.set(source);
+        if PYTHON.fetch_update(Ordering::AcqRel, Ordering::Acquire, vacant).is_err() {
+            slot.is_active.store(false, Ordering::Release);
+            return None;
+        }
+    } else {
+        let _ = slot.source.set(source);
+        slot.is_active.store(true, Ordering::Release);
+        SCRIPTS.fetch_add(1, Ordering::AcqRel);
+    }
+    Some(RegisteredSource { number })
+}
+
+impl Drop for RegisteredSource {
+    fn drop(&mut self) {
+        let slot = &SLOTS[self.number];
+        slot.is_active.store(false, Ordering::SeqCst);
+        if slot.source.get().is_some_and(|source| source.kind() == SourceKind::Script) {
+            SCRIPTS.fetch_sub(1, Ordering::AcqRel);
+        }
+        ThreadMemory::wait_for_others();
+    }
+}
+
+/// What a frame is that a source wrote; `None` for native frames, and where the source does not know it.
+pub fn locate(frame: RawFrame) -> Option<SourceLocation> {
+    let number = match frame.kind() {
+        RawFrameKind::Native(_) => return None,
+        RawFrameKind::Python { .. } => PYTHON.load(Ordering::Acquire).checked_sub(1)?,
+        RawFrameKind::Script { source, .. } => usize::from(source),
+    };
+    SLOTS[number].source.get()?.locate(frame)
+}
+
+/// What the sources have written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Walked {
+    /// How many frames, from the start of the buffer.
+    pub(crate) len: usize,
+    /// The first reason that is not the end of a stack.
+    pub(crate) stop: SourceStop,
+}
+
+/// Asks the sources that the request wants, at most `room` frames of each.
+#[inline(always)]
+pub(crate) fn walk(request: &Request, own: &mut Own, room: usize, in_signal_handler: bool) -> Walked {
+    let mut walked = Walked::default();
+    if request.python
+        && let Some(number) = PYTHON.load(Ordering::Acquire).checked_sub(1)
+        && let Some(source) = active(number)
+    {
+        let (frames, memory) = own.for_python();
+        let result = source.walk(SourceWalk { frames: &mut frames[..room], memory, source: 0, in_signal_handler });
+        walked = Walked { len: result.len.min(room), stop: result.stop };
+    }
+    if request.script && SCRIPTS.load(Ordering::Acquire) != 0 {
+        walk_scripts(own, room, in_signal_handler, &mut walked);
+    }
+    walked
+}
+
+#[cold]
+#[inline(never)]
+fn walk_scripts(own: &mut Own, room: usize, in_signal_handler: bool, walked: &mut Walked) {
+    for number in 0..GIVEN.load(Ordering::Acquire) {
+        let Some(source) = active(number).filter(|source| source.kind() == SourceKind::Script) else { continue };
+        let room = room.min(DEPTH - walked.len);
+        let (frames, memory) = own.for_script(number);
+        let frames = &mut frames[walked.len..][..room];
+        let result = source.walk(SourceWalk { frames, memory, source: number as u8, in_signal_handler });
+        let middle = walked.len;
+        walked.len += result.len.min(room);
+        if walked.stop == SourceStop::EndOfStack {
+            walked.stop = result.stop;
+        }
+        merge_sources(&mut own.frames[..walked.len], middle, result.inside);
+    }
+}
+
+#[inline(always)]
+fn active(number: usize) -> Option<&'static dyn FrameSource> {
+    let slot = &SLOTS[number];
+    if slot.is_active.load(Ordering::Acquire) { slot.source.get().map(|source| &**source) } else { None }
+}

@@ -1,0 +1,261 @@
+//! Two stacks of one thread into one, by where their frames lie on the C stack.
+//!
+//! A native frame owns the stack from its stack pointer up to its caller's. An interpreter's frame has an address on
+//! the C stack that belongs to the native frame which runs it, so it stands just inside that frame. Neither symbols nor
+//! knowledge of the interpreter's code are needed.
+//!
+//! Hot file: no allocation, no lock, async-signal-safe.
+
+use stackweave_core::{CodeAddress, CodeId, RawFrame, RawFrameKind, SourceFrame, StackPointer};
+
+/// A native stack, innermost first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Native<'a> {
+    pub(crate) addresses: &'a [CodeAddress],
+    pub(crate) stack_pointers: &'a [StackPointer],
+    /// Whether the outermost frame is the last there is.
+    pub(crate) is_whole: bool,
+}
+
+impl Native<'_> {
+    /// Without the innermost `count` frames.
+    #[inline(always)]
+    pub(crate) fn from(&self, count: usize) -> Self {
+        Self { addresses: &self.addresses[count..], stack_pointers: &self.stack_pointers[count..], ..*self }
+    }
+
+    /// The native frame, from `from` on, whose part of the stack holds `activation`.
+    #[inline(always)]
+    pub(crate) fn runner_of(&self, activation: StackPointer, from: usize) -> Option<usize> {
+        let bounds = self.stack_pointers;
+        (from..bounds.len()).find(|&index| {
+            // Where the outermost frame ends is not known. If it is not the last, frames above it may be anybody's.
+            bounds[index] <= activation && bounds.get(index + 1).map_or(self.is_whole, |end| activation < *end)
+        })
+    }
+}
+
+/// Writes both stacks as one to `woven`, which has room for both, and says how many frames that makes.
+///
+/// Without a native frame that runs them (the native stack was cut off, or is on another stack), frames stand just
+/// inside what runs the next frames that have one; at the outer end if there are none.
+#[inline(always)]
+pub(crate) fn weave(native: Native<'_>, frames: &[SourceFrame], woven: &mut [RawFrame]) -> usize {
+    let mut output = Output { woven, len: 0 };
+    let (mut done, mut written) = (0, 0);
+    while written < frames.len() {
+        let activation = frames[written].activation;
+        let end = group_end(frames, written);
+        if activation == StackPointer(0) {
+            // Not known, and the first: innermost of all.
+            output.interpreted(&frames[written..end]);
+            written = end;
+        } else if let Some(runner) = native.runner_of(activation, done) {
+            output.native(&native.addresses[done..runner]);
+            output.interpreted(&frames[written..end]);
+            (done, written) = (runner, end);
+        } else {
+            return weave_the_rest(native, &frames[written..], output, done);
+        }
+    }
+    output.native(&native.addresses[done..]);
+    output.len
+}
+
+/// As `weave`, when a group of frames has no runner: it waits for the next group that has one.
+#[cold]
+#[inline(never)]
+fn weave_the_rest(native: Native<'_>, frames: &[SourceFrame], mut output: Output<'_>, mut done: usize) -> usize {
+    let mut written = 0;
+    let mut next = 0;
+    while next < frames.len() {
+        let end = group_end(frames, next);
+        if let Some(runner) = native.runner_of(frames[next].activation, done) {
+            output.native(&native.addresses[done..runner]);
+            output.interpreted(&frames[written..end]);
+            (done, written) = (runner, end);
+        }
+        next = end;
+    }
+    output.native(&native.addresses[done..]);
+    output.interpreted(&frames[written..]);
+    output.len
+}
+
+/// Where the frames end that stand at one place with the one at `start`.
+#[inline(always)]
+fn group_end(frames: &[SourceFrame], start: usize) -> usize {
+    let activation = frames[start].activation;
+    let mut end = start + 1;
+    while end < frames.len() && (frames[end].activation == activation || frames[end].activation == StackPointer(0)) {
+        end += 1;
+    }
+    end
+}
+
+struct Output<'a> {
+    woven: &'a mut [RawFrame],
+    len: usize,
+}
+
+impl Output<'_> {
+    #[inline(always)]
+    fn native(&mut self, addresses: &[CodeAddress]) {
+        for (slot, address) in self.woven[self.len..][..addresses.len()].iter_mut().zip(addresses) {
+            *slot = RawFrame::native(*address);
+        }
+        self.len += addresses.len();
+    }
+
+    #[inline(always)]
+    fn interpreted(&mut self, frames: &[SourceFrame]) {
+        for (slot, frame) in self.woven[self.len..][..frames.len()].iter_mut().zip(frames) {
+            *slot = frame.frame;
+        }
+        self.len += frames.len();
+    }
+}
+
+/// Merges the frames of a further source, at the end of `frames` from `middle` on, into those before it. The order within
+/// each source stays. In place, for few frames: other interpreters are rare.
+#[cold]
+#[inline(never)]
+pub(crate) fn merge_sources(frames: &mut [SourceFrame], middle: usize, inside: Option<CodeId>) {
+    if let Some(code) = inside {
+        let runs =
+            |frame: &SourceFrame| matches!(frame.frame.kind(), RawFrameKind::Python { code: runs, .. } if runs == code);
+        let place = frames[..middle].iter().position(runs);
+        let activation = place.map_or(StackPointer(0), |place| frames[place].activation);
+        frames[middle..].iter_mut().for_each(|frame| frame.activation = activation);
+        let place = place.unwrap_or(0);
+        let added = frames.len() - middle;
+        frames[place..].rotate_right(added);
+        return;
+    }
+    let (mut place, mut middle) = (0, middle);
+    while place < middle && middle < frames.len() {
+        let end = group_end(frames, middle);
+        if frames[middle].activation < frames[place].activation || frames[middle].activation == StackPointer(0) {
+            frames[place..end].rotate_right(end - middle);
+            place += end - middle;
+            middle = end;
+        } else {
+            place = group_end(&frames[..middle], place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Native frames `a`, `b`, ... at 0x100, 0x200, ...
+    fn native(count: u64) -> (Vec<CodeAddress>, Vec<StackPointer>) {
+        let addresses = (0..count).map(|index| CodeAddress::return_address(u64::from(b'a') + index)).collect();
+        (addresses, (1..=count).map(|index| StackPointer(index * 0x100)).collect())
+    }
+
+    /// Interpreter frames `0`, `1`, ... with these activations.
+    fn frames(activations: &[u64]) -> Vec<SourceFrame> {
+        let frame = |index: usize, activation: &u64| SourceFrame {
+            frame: RawFrame::script(1, u64::from(b'0') + index as u64),
+            activation: StackPointer(*activation),
+        };
+        activations.iter().enumerate().map(|(index, activation)| frame(index, activation)).collect()
+    }
+
+    fn letters(frames: &[RawFrame]) -> String {
+        let letter = |frame: &RawFrame| match frame.kind() {
+            RawFrameKind::Native(address) => address.address() as u8 as char,
+            RawFrameKind::Script { word, .. } => word as u8 as char,
+            RawFrameKind::Python { code, .. } => code.get() as u8 as char,
+        };
+        frames.iter().map(letter).collect()
+    }
+
+    fn woven(native_count: u64, activations: &[u64]) -> String {
+        let (addresses, stack_pointers) = native(native_count);
+        let mut output = vec![RawFrame::default(); 64];
+        let native = Native { addresses: &addresses, stack_pointers: &stack_pointers, is_whole: true };
+        let len = weave(native, &frames(activations), &mut output);
+        letters(&output[..len])
+    }
+
+    #[test]
+    fn frames_stand_just_inside_the_native_frame_that_runs_them() {
+        assert_eq!(woven(4, &[0x210, 0x210, 0x3f8]), "a01b2cd");
+        assert_eq!(woven(4, &[0x100, 0x200, 0x300]), "0a1b2cd");
+        assert_eq!(woven(3, &[0x900]), "ab0c");
+    }
+
+    #[test]
+    fn either_stack_may_be_empty() {
+        assert_eq!(woven(3, &[]), "abc");
+        assert_eq!(woven(0, &[0x210, 0x310]), "01");
+        assert_eq!(woven(0, &[]), "");
+    }
+
+    #[test]
+    fn frames_of_unknown_place_follow_the_one_before_or_come_first() {
+        assert_eq!(woven(3, &[0, 0, 0]), "012abc");
+        assert_eq!(woven(3, &[0x210, 0, 0]), "a012bc");
+        assert_eq!(woven(3, &[0, 0x210, 0]), "0a12bc");
+    }
+
+    #[test]
+    fn frames_that_nothing_runs_wait_for_the_next_that_something_runs() {
+        assert_eq!(woven(3, &[0x50, 0x210]), "a01bc");
+        assert_eq!(woven(3, &[0x210, 0x50, 0x60]), "a0bc12");
+        assert_eq!(woven(3, &[0x50]), "abc0");
+    }
+
+    #[test]
+    fn a_stack_switch_in_the_middle_does_not_swallow_frames() {
+        let addresses = native(4).0;
+        let stack_pointers = [0x9000, 0x9100, 0x100, 0x200].map(StackPointer);
+        let native = Native { addresses: &addresses, stack_pointers: &stack_pointers, is_whole: true };
+        let mut output = vec![RawFrame::default(); 8];
+        let len = weave(native, &frames(&[0x110, 0x210]), &mut output);
+        assert_eq!(letters(&output[..len]), "ab0c1d");
+    }
+
+    #[test]
+    fn frames_beyond_a_native_stack_that_was_cut_come_after_it() {
+        let (addresses, stack_pointers) = native(3);
+        let native = Native { addresses: &addresses, stack_pointers: &stack_pointers, is_whole: false };
+        let mut output = vec![RawFrame::default(); 8];
+        let len = weave(native, &frames(&[0x210, 0x310, 0x900]), &mut output);
+        assert_eq!(letters(&output[..len]), "a0bc12");
+    }
+
+    /// The frames of two sources, the second with letters from `5`.
+    fn merged(first: &[u64], second: &[u64], inside: Option<u32>) -> String {
+        let mut all = frames(first);
+        for frame in &mut all {
+            let RawFrameKind::Script { word, .. } = frame.frame.kind() else { unreachable!() };
+            frame.frame = RawFrame::python(CodeId::new(word as u32).unwrap(), 0, false);
+        }
+        all.extend(frames(second).into_iter().map(|frame| {
+            let RawFrameKind::Script { word, .. } = frame.frame.kind() else { unreachable!() };
+            SourceFrame { frame: RawFrame::script(1, word + 5), ..frame }
+        }));
+        merge_sources(&mut all, first.len(), inside.and_then(CodeId::new));
+        let frames: Vec<_> = all.iter().map(|frame| frame.frame).collect();
+        letters(&frames)
+    }
+
+    #[test]
+    fn two_sources_merge_by_their_activations() {
+        assert_eq!(merged(&[0x210, 0x210, 0x410], &[0x110, 0x310, 0x310], None), "501672");
+        assert_eq!(merged(&[0x210, 0x410], &[0x510], None), "015");
+        assert_eq!(merged(&[0x210, 0x410], &[0, 0], None), "5601");
+        assert_eq!(merged(&[], &[0x510, 0x610], None), "56");
+    }
+
+    #[test]
+    fn frames_may_stand_inside_a_python_frame() {
+        assert_eq!(merged(&[0x210, 0x210, 0x410], &[0, 0], Some(u32::from(b'1'))), "05612");
+        assert_eq!(merged(&[0x210, 0x210, 0x410], &[0, 0], Some(u32::from(b'2'))), "01562");
+        assert_eq!(merged(&[0x210, 0x410], &[0, 0], Some(77)), "5601");
+    }
+}

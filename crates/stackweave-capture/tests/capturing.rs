@@ -1,0 +1,296 @@
+//! Captures of this thread, with an interpreter of our own that knows where its frames run.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use stackweave_capture::{
+    Capture, FrameSource, RawFrame, Request, SourceStop, StackId, Start, Stop, StopReason, capture, locate,
+    register_source, stacks, stats,
+};
+use stackweave_core::{
+    Position, RawFrameKind, SourceFrame, SourceKind, SourceLocation, SourceWalk, SourceWalked, StackPointer,
+};
+use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+thread_local! {
+    /// The frames of our interpreter on this thread, outermost first.
+    static RUNNING: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
+    static NUMBER: Cell<u8> = const { Cell::new(0) };
+}
+
+/// Sources are the process's, so tests that run in one process take turns.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Interpreter;
+
+impl FrameSource for Interpreter {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Script
+    }
+
+    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
+        NUMBER.set(walk.source);
+        RUNNING.with_borrow(|running| {
+            let len = running.len().min(walk.frames.len());
+            for (slot, (word, activation)) in walk.frames.iter_mut().zip(running.iter().rev()) {
+                let frame = RawFrame::script(walk.source, *word);
+                *slot = SourceFrame { frame, activation: StackPointer(*activation) };
+            }
+            let stop = if len < running.len() { SourceStop::DepthLimit } else { SourceStop::EndOfStack };
+            SourceWalked { len, stop, inside: None }
+        })
+    }
+
+    fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
+        let RawFrameKind::Script { word, .. } = frame.kind() else { return None };
+        let (name, position) = (format!("word {word}").into(), Position::default());
+        Some(SourceLocation { name, qualname: None, filename: "script".into(), position })
+    }
+}
+
+/// Runs `words`, innermost last, in one activation of the interpreter, and then `body` inside it.
+#[inline(never)]
+fn interpret<R>(words: &[u64], body: impl FnOnce() -> R) -> R {
+    let here = 0_u8;
+    let activation = (&raw const here).addr() as u64;
+    RUNNING.with_borrow_mut(|running| running.extend(words.iter().map(|word| (*word, activation))));
+    let result = body();
+    RUNNING.with_borrow_mut(|running| running.truncate(running.len() - words.len()));
+    std::hint::black_box(&here);
+    result
+}
+
+fn frames(captured: Capture) -> Vec<RawFrame> {
+    captured.stack.map(|stack| stacks().frames(stack).collect()).unwrap_or_default()
+}
+
+/// The words of script frames, `.` for one or more native frames between them.
+fn shape(captured: Capture) -> String {
+    let mut shape = String::new();
+    for frame in frames(captured) {
+        match frame.kind() {
+            RawFrameKind::Script { word, .. } => shape.push_str(&word.to_string()),
+            _ if !shape.ends_with('.') => shape.push('.'),
+            _ => {}
+        }
+    }
+    shape
+}
+
+fn script_only() -> Request {
+    Request { native: false, ..Request::default() }
+}
+
+#[test]
+fn frames_are_woven_and_named_until_their_source_is_removed() {
+    let _turn = alone();
+    let source = register_source(Arc::new(Interpreter)).unwrap();
+    let captured = interpret(&[1, 2], || interpret(&[3], || capture(&Request::default())));
+    assert_eq!(shape(captured), ".3.21.");
+    assert_eq!(captured.stop(), None);
+    let only = interpret(&[1, 2], || interpret(&[3], || capture(&script_only())));
+    assert_eq!(shape(only), "321");
+    let names: Vec<_> = frames(only).into_iter().map(|frame| locate(frame).unwrap().name).collect();
+    assert_eq!(names.iter().map(|name| &**name).collect::<Vec<_>>(), ["word 3", "word 2", "word 1"]);
+    let none = interpret(&[1], || capture(&Request { script: false, ..Request::default() }));
+    assert_eq!(shape(none), ".");
+    drop(source);
+    assert_eq!(shape(interpret(&[1], || capture(&Request::default()))), ".");
+    assert_eq!(&*locate(frames(only)[0]).unwrap().name, "word 3", "a stack outlives its source");
+}
+
+#[test]
+fn the_native_stack_begins_with_the_caller_and_is_what_the_unwinder_says() {
+    let _turn = alone();
+    #[inline(never)]
+    fn both() -> (Capture, Vec<RawFrame>) {
+        let captured = capture(&Request::default());
+        let mut addresses = [stackweave_unwind::CodeAddress::default(); 256];
+        let unwound = stackweave_unwind::capture(&mut addresses, 0);
+        (captured, addresses[..unwound.len].iter().map(|address| RawFrame::native(*address)).collect())
+    }
+    let (captured, unwound) = both();
+    let woven = frames(captured);
+    assert_eq!(woven.len(), unwound.len());
+    assert_eq!(woven[1..], unwound[1..]);
+    let RawFrameKind::Native(address) = woven[0].kind() else { panic!("{woven:?}") };
+    let distance = address.address().wrapping_sub(both as fn() -> _ as usize as u64);
+    assert!(distance < 4096, "the first frame is not the caller: {distance:#x}");
+}
+
+#[test]
+fn skip_and_limit_count_woven_frames() {
+    let _turn = alone();
+    let source = register_source(Arc::new(Interpreter)).unwrap();
+    let words: Vec<u64> = (1..=200).collect();
+    let take = |request: &Request| interpret(&words, || interpret(&[300, 400], || capture(request)));
+    let whole = frames(take(&Request::default()));
+    for (skip, limit) in [(0, 1), (0, 5), (2, 3), (5, 100), (0, 150), (whole.len() - 1, 10), (whole.len() + 5, 10)] {
+        let captured = take(&Request { skip, limit, ..Request::default() });
+        let expected: Vec<_> = whole.iter().skip(skip).take(limit).copied().collect();
+        // The call site in this test differs from the first one's: compare from the frames they share.
+        let same = |a: &[RawFrame], b: &[RawFrame]| {
+            a.len() == b.len()
+                && a.iter().zip(b).all(|(a, b)| a == b || !matches!(b.kind(), RawFrameKind::Script { .. }))
+        };
+        assert!(same(&frames(captured), &expected), "skip {skip} limit {limit}");
+        assert_eq!(captured.stop(), (skip + limit < whole.len()).then_some(Stop::Limit), "skip {skip} limit {limit}");
+    }
+    drop(source);
+}
+
+#[test]
+fn a_library_leaves_itself_out() {
+    let _turn = alone();
+    #[inline(never)]
+    fn library(range: std::ops::Range<u64>) -> Capture {
+        let captured = capture(&Request { start: Start::OutsideOf(range), ..Request::default() });
+        std::hint::black_box(captured)
+    }
+    let start = library as fn(_) -> _ as usize as u64;
+    let (all, outside) = (library(0..1), library(start..start + 4096));
+    let (all, outside) = (frames(all), frames(outside));
+    assert!(outside.len() < all.len());
+    assert_eq!(all[all.len() - outside.len()..][1..], outside[1..]);
+}
+
+#[test]
+fn equal_stacks_have_one_id_on_every_thread() {
+    let _turn = alone();
+    fn ids() -> Vec<StackId> {
+        (0..50).map(|_| capture(&Request::default()).stack.unwrap()).collect()
+    }
+    let threads: Vec<_> = (0..4).map(|_| thread::spawn(ids)).collect();
+    let ids: HashSet<StackId> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    assert_eq!(ids.len(), 1);
+}
+
+#[test]
+fn a_warm_capture_does_not_allocate() {
+    let _turn = alone();
+    let source = register_source(Arc::new(Interpreter)).unwrap();
+    interpret(&[1, 2, 3], || {
+        for round in 0..3 {
+            let before = requests();
+            for _ in 0..1000 {
+                assert!(capture(&Request::default()).stack.is_some());
+            }
+            if round == 2 {
+                assert_eq!(requests(), before);
+            }
+        }
+    });
+    drop(source);
+}
+
+#[test]
+fn removing_a_source_waits_for_captures_that_ask_it() {
+    let _turn = alone();
+    struct Slow {
+        is_inside: AtomicBool,
+        may_leave: AtomicBool,
+        left: AtomicBool,
+    }
+    impl FrameSource for Slow {
+        fn kind(&self) -> SourceKind {
+            SourceKind::Script
+        }
+        fn walk(&self, _walk: SourceWalk<'_>) -> SourceWalked {
+            self.is_inside.store(true, Ordering::SeqCst);
+            while !self.may_leave.load(Ordering::SeqCst) {
+                thread::yield_now();
+            }
+            thread::sleep(std::time::Duration::from_millis(20));
+            self.left.store(true, Ordering::SeqCst);
+            SourceWalked::default()
+        }
+        fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
+            None
+        }
+    }
+    let (is_inside, may_leave) = (AtomicBool::new(false), AtomicBool::new(false));
+    let slow = Arc::new(Slow { is_inside, may_leave, left: AtomicBool::new(false) });
+    let registered = register_source(Arc::clone(&slow) as Arc<dyn FrameSource>).unwrap();
+    let capturing = thread::spawn(|| capture(&Request::default()));
+    while !slow.is_inside.load(Ordering::SeqCst) {
+        thread::yield_now();
+    }
+    slow.may_leave.store(true, Ordering::SeqCst);
+    drop(registered);
+    assert!(slow.left.load(Ordering::SeqCst));
+    assert!(capturing.join().unwrap().stack.is_some());
+}
+
+#[test]
+fn a_source_may_capture_and_may_remove_itself_from_inside() {
+    let _turn = alone();
+    static INNER: AtomicU32 = AtomicU32::new(0);
+    thread_local!(static DEPTH: Cell<u32> = const { Cell::new(0) });
+    struct Nested;
+    impl FrameSource for Nested {
+        fn kind(&self) -> SourceKind {
+            SourceKind::Script
+        }
+        fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
+            walk.frames[0] = SourceFrame { frame: RawFrame::script(walk.source, 77), ..SourceFrame::default() };
+            if DEPTH.get() == 0 {
+                DEPTH.set(1);
+                let inner = capture(&Request::default());
+                INNER.store(inner.stack.map_or(0, |stack| stack.get()), Ordering::SeqCst);
+                DEPTH.set(0);
+            }
+            SourceWalked { len: 1, stop: SourceStop::EndOfStack, inside: None }
+        }
+        fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
+            None
+        }
+    }
+    let registered = register_source(Arc::new(Nested)).unwrap();
+    let outer = capture(&Request::default());
+    assert_eq!(shape(outer), "77.");
+    let inner = StackId::new(INNER.load(Ordering::SeqCst)).unwrap();
+    assert!(stacks().len(inner) > stacks().len(outer.stack.unwrap()), "the inner one also holds the source's walk");
+    drop(registered);
+}
+
+#[test]
+fn stats_count_captures_and_their_ends() {
+    let _turn = alone();
+    let before = stats();
+    for _ in 0..10 {
+        assert_eq!(capture(&script_only()).native_stop, StopReason::EndOfStack);
+    }
+    let after = stats();
+    assert!(after.captures >= before.captures + 10);
+    assert!(after.stopped_by(SourceStop::EndOfStack) >= before.stopped_by(SourceStop::EndOfStack) + 10);
+}
+
+#[test]
+fn a_second_python_source_is_refused() {
+    let _turn = alone();
+    struct Python;
+    impl FrameSource for Python {
+        fn kind(&self) -> SourceKind {
+            SourceKind::Python
+        }
+        fn walk(&self, _walk: SourceWalk<'_>) -> SourceWalked {
+            SourceWalked { stop: SourceStop::NoThreadState, ..SourceWalked::default() }
+        }
+        fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
+            None
+        }
+    }
+    let first = register_source(Arc::new(Python)).unwrap();
+    assert!(register_source(Arc::new(Python)).is_none());
+    drop(first);
+    drop(register_source(Arc::new(Python)).unwrap());
+}

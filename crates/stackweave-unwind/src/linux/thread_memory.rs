@@ -1,0 +1,125 @@
+//! Memory of a thread's own, for the layer above: what it keeps between captures.
+//!
+//! It belongs to the thread's state, so it is found by the same thread-local word, is handed on with the state when the
+//! thread ends, and a signal handler that interrupts its user gets that of a spare state.
+//!
+//! Hot file: no allocation, no lock, async-signal-safe once warm.
+
+use core::fmt;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, compiler_fence, fence};
+
+use crate::platform::capture::{has_been_left, stack_pointer};
+use crate::platform::thread_state::{ThreadState, all, map_zeros};
+
+/// The part of a thread's state that the layer above uses.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    memory: AtomicPtr<u8>,
+    /// The stack pointer of whoever uses the memory; 0: nobody.
+    pub(crate) busy: AtomicU64,
+    /// How many uses have ended.
+    ended: AtomicU64,
+}
+
+/// The right to use this thread's memory, until it is dropped.
+pub struct ThreadMemory {
+    state: &'static ThreadState,
+    memory: NonNull<u8>,
+    is_spare: bool,
+}
+
+impl ThreadMemory {
+    /// Takes this thread's memory of `bytes`, which must be the same in all calls: zeros at first, then what the
+    /// last user left. `None` when the kernel has no memory.
+    #[inline(always)]
+    pub fn lease(bytes: usize) -> Option<Self> {
+        if let Some(state) = ThreadState::current()
+            && state.slot.busy.load(Ordering::Relaxed) == 0
+            && let Some(memory) = NonNull::new(state.slot.memory.load(Ordering::Relaxed))
+        {
+            return Some(Self::take(state, memory, false));
+        }
+        Self::lease_slowly(bytes)
+    }
+
+    /// The memory, as aligned as a page.
+    #[inline(always)]
+    pub fn as_ptr(&self) -> NonNull<u8> {
+        self.memory
+    }
+
+    /// Waits until every lease of another thread that has begun before this call has ended. Not for signal handlers.
+    pub fn wait_for_others() {
+        order_all_threads();
+        let mine = crate::platform::arch::thread_control_block();
+        for state in all().filter(|state| state.owner() != mine) {
+            let ended = state.slot.ended.load(Ordering::Acquire);
+            while state.slot.busy.load(Ordering::Acquire) != 0
+                && state.slot.ended.load(Ordering::Acquire) == ended
+                && state.owner() != 0
+            {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lease_slowly(bytes: usize) -> Option<Self> {
+        let own = ThreadState::current().or_else(ThreadState::attach)?;
+        let is_spare = own.slot.busy.load(Ordering::Relaxed) != 0 && !has_been_left(own, &own.slot.busy);
+        let state = if is_spare { ThreadState::claim()? } else { own };
+        if state.slot.memory.load(Ordering::Relaxed).is_null() {
+            state.slot.memory.store(map_zeros(bytes).unwrap_or(ptr::null_mut()).cast(), Ordering::Relaxed);
+        }
+        let Some(memory) = NonNull::new(state.slot.memory.load(Ordering::Relaxed)) else {
+            if is_spare {
+                state.release();
+            }
+            return None;
+        };
+        Some(Self::take(state, memory, is_spare))
+    }
+
+    #[inline(always)]
+    fn take(state: &'static ThreadState, memory: NonNull<u8>, is_spare: bool) -> Self {
+        state.slot.busy.store(stack_pointer(), Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        Self { state, memory, is_spare }
+    }
+}
+
+impl Drop for ThreadMemory {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let slot = &self.state.slot;
+        slot.ended.store(slot.ended.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+        slot.busy.store(0, Ordering::Release);
+        if self.is_spare {
+            self.state.release();
+        }
+    }
+}
+
+impl fmt::Debug for ThreadMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadMemory").field("memory", &self.memory).finish_non_exhaustive()
+    }
+}
+
+/// After this, what any thread of the process did before is seen here, and what was stored here before is seen by
+/// whatever they do next. Leases need no fence of their own for it: they are many, calls of this are few.
+fn order_all_threads() {
+    const REGISTER: i32 = 1 << 4;
+    const EXPEDITED: i32 = 1 << 3;
+    const GLOBAL: i32 = 1;
+    fence(Ordering::SeqCst);
+    // SAFETY: the call takes numbers only.
+    let membarrier = |command: i32| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0;
+    let ordered = (membarrier(REGISTER) && membarrier(EXPEDITED)) || membarrier(GLOBAL);
+    if !ordered {
+        // A kernel without it, or a sandbox that forbids it: every processor passes a barrier of its own by then.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
