@@ -1,5 +1,7 @@
 //! Captures of this thread, with an interpreter of our own that knows where its frames run.
 
+#![expect(clippy::items_after_statements, reason = "each test takes its turn first")]
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
