@@ -5,11 +5,14 @@
 //! Hot file: no allocation, no lock, async-signal-safe once warm.
 
 use core::cell::UnsafeCell;
+use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use stackweave_core::{CodeAddress, RawFrame, SourceFrame, SourceStop, StackPointer};
+use stackweave_core::{CodeAddress, RawFrame, SourceStop, SourceWalk, StackPointer};
 use stackweave_unwind::ThreadMemory;
+
+use crate::last_stack::LastStack;
 
 /// The most frames of one kind in a stack.
 pub(crate) const DEPTH: usize = 1 << 16;
@@ -45,22 +48,37 @@ impl Counters {
 pub(crate) struct Own {
     pub(crate) addresses: [CodeAddress; DEPTH],
     pub(crate) stack_pointers: [StackPointer; DEPTH],
-    pub(crate) frames: [SourceFrame; DEPTH],
-    pub(crate) woven: [RawFrame; 2 * DEPTH],
+    pub(crate) frames: [RawFrame; DEPTH],
+    pub(crate) activations: [StackPointer; DEPTH],
+    pub(crate) last: LastStack,
     python_memory: [u64; PYTHON_MEMORY],
     script_memory: [[u64; SCRIPT_MEMORY]; SCRIPT_MEMORIES],
 }
 
 impl Own {
-    /// Where sources write their frames, and what they keep.
+    /// What a walk of the Python source gets, for `room` frames. Without native frames to weave with, the source writes
+    /// straight to where the woven stack goes.
     #[inline(always)]
-    pub(crate) fn for_python(&mut self) -> (&mut [SourceFrame], &mut [u64]) {
-        (&mut self.frames, &mut self.python_memory)
+    pub(crate) fn for_python(&mut self, room: usize, is_woven: bool, in_signal_handler: bool) -> SourceWalk<'_> {
+        let frames = if is_woven { self.last.next() } else { &mut self.frames };
+        SourceWalk {
+            frames: &mut frames[..room],
+            activations: &mut self.activations[..room],
+            memory: &mut self.python_memory,
+            source: 0,
+            in_signal_handler,
+        }
     }
 
-    /// The same for another source: the first few of them may keep something.
-    pub(crate) fn for_script(&mut self, source: usize) -> (&mut [SourceFrame], &mut [u64]) {
-        (&mut self.frames, self.script_memory.get_mut(source).map_or(&mut [], |memory| memory))
+    /// The same for another source, behind the frames of those before it. The first few may keep something.
+    pub(crate) fn for_script(&mut self, range: Range<usize>, source: u8, in_signal_handler: bool) -> SourceWalk<'_> {
+        SourceWalk {
+            frames: &mut self.frames[range.clone()],
+            activations: &mut self.activations[range],
+            memory: self.script_memory.get_mut(usize::from(source)).map_or(&mut [], |memory| memory),
+            source,
+            in_signal_handler,
+        }
     }
 }
 

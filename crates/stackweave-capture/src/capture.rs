@@ -4,14 +4,14 @@
 
 use core::ffi::c_void;
 
-use stackweave_core::{RawFrame, SourceFrame, SourceStop, StackId, StopReason};
+use stackweave_core::{RawFrame, SourceStop, StackId, StackPointer, StopReason};
 use stackweave_store::StackTable;
 use stackweave_unwind::Captured;
 
 use crate::buffers::{Counters, DEPTH, Lent, Own};
 use crate::request::{Capture, Request, Start};
 use crate::sources::{self, Walked};
-use crate::weave::{Native, weave};
+use crate::weave::{Interpreted, Native, weave};
 
 static STACKS: StackTable = StackTable::new();
 
@@ -100,14 +100,13 @@ fn room_for(request: &Request) -> usize {
 fn finish(request: &Request, lent: &mut Lent, room: usize, walked: Walked, native: Captured) -> Option<Capture> {
     let wanted = request.skip.saturating_add(request.limit);
     let own = lent.own();
-    let len = woven(request, own, walked.len, native);
+    let len = woven(request, own, walked, native);
     let is_short = native.stop == StopReason::DepthLimit || walked.stop == SourceStop::DepthLimit;
     if is_short && len < wanted && room < DEPTH {
         return None;
     }
     let end = wanted.min(len);
-    let frames = own.woven.get(request.skip..end).unwrap_or_default();
-    let stack = STACKS.intern(frames);
+    let stack = own.last.intern(&STACKS, request.skip.min(end), end);
     let is_cut = len > wanted;
     let counters = lent.counters();
     Counters::count(&counters.captures);
@@ -117,24 +116,28 @@ fn finish(request: &Request, lent: &mut Lent, room: usize, walked: Walked, nativ
 
 /// Weaves what was walked, and says how many frames that makes.
 #[inline(always)]
-fn woven(request: &Request, own: &mut Own, sources: usize, native: Captured) -> usize {
-    let frames = &own.frames[..sources];
+fn woven(request: &Request, own: &mut Own, walked: Walked, native: Captured) -> usize {
+    if walked.is_woven {
+        return walked.len;
+    }
+    let interpreted = Interpreted { frames: &own.frames[..walked.len], activations: &own.activations[..walked.len] };
     let native = Native {
         addresses: &own.addresses[..native.len],
         stack_pointers: &own.stack_pointers[..native.len],
         is_whole: native.stop == StopReason::EndOfStack,
     };
-    weave(native.from(first_native(&request.start, &native, frames)), frames, &mut own.woven)
+    let first = first_native(&request.start, &native, interpreted.activations);
+    weave(native.from(first), interpreted, own.last.next())
 }
 
 /// Which native frame the stack starts with.
 #[inline(always)]
-fn first_native(start: &Start, native: &Native<'_>, frames: &[SourceFrame]) -> usize {
+fn first_native(start: &Start, native: &Native<'_>, activations: &[StackPointer]) -> usize {
     match start {
         Start::Caller => 0,
         Start::OutsideOf(range) => {
             native.addresses.iter().take_while(|address| range.contains(&address.lookup())).count()
         }
-        Start::PythonCaller => frames.first().and_then(|frame| native.runner_of(frame.activation, 0)).unwrap_or(0),
+        Start::PythonCaller => activations.first().and_then(|first| native.runner_of(*first, 0)).unwrap_or(0),
     }
 }

@@ -33,6 +33,7 @@
 mod buffers;
 mod capture;
 mod extra_frames;
+mod last_stack;
 mod request;
 mod sources;
 mod stats;

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use stackweave_core::{FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLocation, SourceStop, SourceWalk};
+use stackweave_core::{FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLocation, SourceStop};
 use stackweave_unwind::ThreadMemory;
 
 use crate::buffers::{DEPTH, Own};
@@ -84,25 +84,27 @@ pub fn locate(frame: RawFrame) -> Option<SourceLocation> {
 /// What the sources have written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Walked {
-    /// How many frames, from the start of the buffer.
+    /// How many frames.
     pub(crate) len: usize,
     /// The first reason that is not the end of a stack.
     pub(crate) stop: SourceStop,
+    /// Whether they are where the woven stack goes, and not in `Own::frames`.
+    pub(crate) is_woven: bool,
 }
 
 /// Asks the sources that the request wants, at most `room` frames of each.
 #[inline(always)]
 pub(crate) fn walk(request: &Request, own: &mut Own, room: usize, in_signal_handler: bool) -> Walked {
-    let mut walked = Walked::default();
+    let has_scripts = request.script && SCRIPTS.load(Ordering::Acquire) != 0;
+    let mut walked = Walked { is_woven: !request.native && !has_scripts, ..Walked::default() };
     if request.python
         && let Some(number) = PYTHON.load(Ordering::Acquire).checked_sub(1)
         && let Some(source) = active(number)
     {
-        let (frames, memory) = own.for_python();
-        let result = source.walk(SourceWalk { frames: &mut frames[..room], memory, source: 0, in_signal_handler });
-        walked = Walked { len: result.len.min(room), stop: result.stop };
+        let result = source.walk(own.for_python(room, walked.is_woven, in_signal_handler));
+        (walked.len, walked.stop) = (result.len.min(room), result.stop);
     }
-    if request.script && SCRIPTS.load(Ordering::Acquire) != 0 {
+    if has_scripts {
         walk_scripts(own, room, in_signal_handler, &mut walked);
     }
     walked
@@ -113,16 +115,15 @@ pub(crate) fn walk(request: &Request, own: &mut Own, room: usize, in_signal_hand
 fn walk_scripts(own: &mut Own, room: usize, in_signal_handler: bool, walked: &mut Walked) {
     for number in 0..GIVEN.load(Ordering::Acquire) {
         let Some(source) = active(number).filter(|source| source.kind() == SourceKind::Script) else { continue };
-        let room = room.min(DEPTH - walked.len);
-        let (frames, memory) = own.for_script(number);
-        let frames = &mut frames[walked.len..][..room];
-        let result = source.walk(SourceWalk { frames, memory, source: number as u8, in_signal_handler });
         let middle = walked.len;
+        let room = room.min(DEPTH - middle);
+        let result = source.walk(own.for_script(middle..middle + room, number as u8, in_signal_handler));
         walked.len += result.len.min(room);
         if walked.stop == SourceStop::EndOfStack {
             walked.stop = result.stop;
         }
-        merge_sources(&mut own.frames[..walked.len], middle, result.inside);
+        let (frames, activations) = (&mut own.frames[..walked.len], &mut own.activations[..walked.len]);
+        merge_sources(frames, activations, middle, result.inside);
     }
 }
 

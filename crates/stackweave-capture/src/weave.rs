@@ -6,7 +6,7 @@
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
-use stackweave_core::{CodeAddress, CodeId, RawFrame, RawFrameKind, SourceFrame, StackPointer};
+use stackweave_core::{CodeAddress, CodeId, RawFrame, RawFrameKind, StackPointer};
 
 /// A native stack, innermost first.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +27,24 @@ impl Native<'_> {
     /// The native frame, from `from` on, whose part of the stack holds `activation`.
     #[inline(always)]
     pub(crate) fn runner_of(&self, activation: StackPointer, from: usize) -> Option<usize> {
-        let bounds = self.stack_pointers;
-        (from..bounds.len()).find(|&index| {
-            // Where the outermost frame ends is not known. If it is not the last, frames above it may be anybody's.
-            bounds[index] <= activation && bounds.get(index + 1).map_or(self.is_whole, |end| activation < *end)
-        })
+        let mut inner = from;
+        let mut start = *self.stack_pointers.get(inner)?;
+        for (index, end) in self.stack_pointers.iter().enumerate().skip(from + 1) {
+            if start <= activation && activation < *end {
+                return Some(inner);
+            }
+            (inner, start) = (index, *end);
+        }
+        // Where the outermost frame ends is not known. If it is not the last, what is above it may be anybody's.
+        (self.is_whole && start <= activation).then_some(inner)
     }
+}
+
+/// Frames of interpreters, innermost first, and where they run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interpreted<'a> {
+    pub(crate) frames: &'a [RawFrame],
+    pub(crate) activations: &'a [StackPointer],
 }
 
 /// Writes both stacks as one to `woven`, which has room for both, and says how many frames that makes.
@@ -40,12 +52,13 @@ impl Native<'_> {
 /// Without a native frame that runs them (the native stack was cut off, or is on another stack), frames stand just
 /// inside what runs the next frames that have one; at the outer end if there are none.
 #[inline(always)]
-pub(crate) fn weave(native: Native<'_>, frames: &[SourceFrame], woven: &mut [RawFrame]) -> usize {
+pub(crate) fn weave(native: Native<'_>, interpreted: Interpreted<'_>, woven: &mut [RawFrame]) -> usize {
+    let Interpreted { frames, activations } = interpreted;
     let mut output = Output { woven, len: 0 };
     let (mut done, mut written) = (0, 0);
     while written < frames.len() {
-        let activation = frames[written].activation;
-        let end = group_end(frames, written);
+        let activation = activations[written];
+        let end = group_end(activations, written);
         if activation == StackPointer(0) {
             // Not known, and the first: innermost of all.
             output.interpreted(&frames[written..end]);
@@ -55,7 +68,8 @@ pub(crate) fn weave(native: Native<'_>, frames: &[SourceFrame], woven: &mut [Raw
             output.interpreted(&frames[written..end]);
             (done, written) = (runner, end);
         } else {
-            return weave_the_rest(native, &frames[written..], output, done);
+            let rest = Interpreted { frames: &frames[written..], activations: &activations[written..] };
+            return weave_the_rest(native, rest, output, done);
         }
     }
     output.native(&native.addresses[done..]);
@@ -65,12 +79,13 @@ pub(crate) fn weave(native: Native<'_>, frames: &[SourceFrame], woven: &mut [Raw
 /// As `weave`, when a group of frames has no runner: it waits for the next group that has one.
 #[cold]
 #[inline(never)]
-fn weave_the_rest(native: Native<'_>, frames: &[SourceFrame], mut output: Output<'_>, mut done: usize) -> usize {
+fn weave_the_rest(native: Native<'_>, rest: Interpreted<'_>, mut output: Output<'_>, mut done: usize) -> usize {
+    let Interpreted { frames, activations } = rest;
     let mut written = 0;
     let mut next = 0;
     while next < frames.len() {
-        let end = group_end(frames, next);
-        if let Some(runner) = native.runner_of(frames[next].activation, done) {
+        let end = group_end(activations, next);
+        if let Some(runner) = native.runner_of(activations[next], done) {
             output.native(&native.addresses[done..runner]);
             output.interpreted(&frames[written..end]);
             (done, written) = (runner, end);
@@ -84,10 +99,10 @@ fn weave_the_rest(native: Native<'_>, frames: &[SourceFrame], mut output: Output
 
 /// Where the frames end that stand at one place with the one at `start`.
 #[inline(always)]
-fn group_end(frames: &[SourceFrame], start: usize) -> usize {
-    let activation = frames[start].activation;
+fn group_end(activations: &[StackPointer], start: usize) -> usize {
+    let activation = activations[start];
     let mut end = start + 1;
-    while end < frames.len() && (frames[end].activation == activation || frames[end].activation == StackPointer(0)) {
+    while end < activations.len() && (activations[end] == activation || activations[end] == StackPointer(0)) {
         end += 1;
     }
     end
@@ -108,39 +123,43 @@ impl Output<'_> {
     }
 
     #[inline(always)]
-    fn interpreted(&mut self, frames: &[SourceFrame]) {
+    fn interpreted(&mut self, frames: &[RawFrame]) {
         for (slot, frame) in self.woven[self.len..][..frames.len()].iter_mut().zip(frames) {
-            *slot = frame.frame;
+            *slot = *frame;
         }
         self.len += frames.len();
     }
 }
 
-/// Merges the frames of a further source, at the end of `frames` from `middle` on, into those before it. The order within
-/// each source stays. In place, for few frames: other interpreters are rare.
+/// Merges the frames of a further source, from `middle` on, into those before it. The order within each source stays. In
+/// place, for few frames: other interpreters are rare.
 #[cold]
 #[inline(never)]
-pub(crate) fn merge_sources(frames: &mut [SourceFrame], middle: usize, inside: Option<CodeId>) {
+pub(crate) fn merge_sources(
+    frames: &mut [RawFrame],
+    activations: &mut [StackPointer],
+    middle: usize,
+    inside: Option<CodeId>,
+) {
+    let runs = |frame: &RawFrame, code| matches!(frame.kind(), RawFrameKind::Python { code: runs, .. } if runs == code);
     if let Some(code) = inside {
-        let runs =
-            |frame: &SourceFrame| matches!(frame.frame.kind(), RawFrameKind::Python { code: runs, .. } if runs == code);
-        let place = frames[..middle].iter().position(runs);
-        let activation = place.map_or(StackPointer(0), |place| frames[place].activation);
-        frames[middle..].iter_mut().for_each(|frame| frame.activation = activation);
-        let place = place.unwrap_or(0);
-        let added = frames.len() - middle;
+        let place = frames[..middle].iter().position(|frame| runs(frame, code));
+        let activation = place.map_or(StackPointer(0), |place| activations[place]);
+        activations[middle..].fill(activation);
+        let (place, added) = (place.unwrap_or(0), frames.len() - middle);
         frames[place..].rotate_right(added);
+        activations[place..].rotate_right(added);
         return;
     }
     let (mut place, mut middle) = (0, middle);
     while place < middle && middle < frames.len() {
-        let end = group_end(frames, middle);
-        if frames[middle].activation < frames[place].activation || frames[middle].activation == StackPointer(0) {
+        let end = group_end(activations, middle);
+        if activations[middle] < activations[place] {
             frames[place..end].rotate_right(end - middle);
-            place += end - middle;
-            middle = end;
+            activations[place..end].rotate_right(end - middle);
+            (place, middle) = (place + end - middle, end);
         } else {
-            place = group_end(&frames[..middle], place);
+            place = group_end(&activations[..middle], place);
         }
     }
 }
@@ -155,13 +174,22 @@ mod tests {
         (addresses, (1..=count).map(|index| StackPointer(index * 0x100)).collect())
     }
 
-    /// Interpreter frames `0`, `1`, ... with these activations.
-    fn frames(activations: &[u64]) -> Vec<SourceFrame> {
-        let frame = |index: usize, activation: &u64| SourceFrame {
-            frame: RawFrame::script(1, u64::from(b'0') + index as u64),
-            activation: StackPointer(*activation),
-        };
-        activations.iter().enumerate().map(|(index, activation)| frame(index, activation)).collect()
+    /// Interpreter frames `0`, `1`, ...
+    fn frames(count: usize) -> Vec<RawFrame> {
+        (0..count as u64).map(|index| RawFrame::script(1, u64::from(b'0') + index)).collect()
+    }
+
+    fn places(activations: &[u64]) -> Vec<StackPointer> {
+        activations.iter().copied().map(StackPointer).collect()
+    }
+
+    fn weave_all(stack_pointers: &[StackPointer], is_whole: bool, activations: &[u64]) -> String {
+        let addresses = native(stack_pointers.len() as u64).0;
+        let native = Native { addresses: &addresses, stack_pointers, is_whole };
+        let (frames, activations) = (frames(activations.len()), places(activations));
+        let mut output = vec![RawFrame::default(); 64];
+        let len = weave(native, Interpreted { frames: &frames, activations: &activations }, &mut output);
+        letters(&output[..len])
     }
 
     fn letters(frames: &[RawFrame]) -> String {
@@ -174,11 +202,7 @@ mod tests {
     }
 
     fn woven(native_count: u64, activations: &[u64]) -> String {
-        let (addresses, stack_pointers) = native(native_count);
-        let mut output = vec![RawFrame::default(); 64];
-        let native = Native { addresses: &addresses, stack_pointers: &stack_pointers, is_whole: true };
-        let len = weave(native, &frames(activations), &mut output);
-        letters(&output[..len])
+        weave_all(&native(native_count).1, true, activations)
     }
 
     #[test]
@@ -211,37 +235,24 @@ mod tests {
 
     #[test]
     fn a_stack_switch_in_the_middle_does_not_swallow_frames() {
-        let addresses = native(4).0;
         let stack_pointers = [0x9000, 0x9100, 0x100, 0x200].map(StackPointer);
-        let native = Native { addresses: &addresses, stack_pointers: &stack_pointers, is_whole: true };
-        let mut output = vec![RawFrame::default(); 8];
-        let len = weave(native, &frames(&[0x110, 0x210]), &mut output);
-        assert_eq!(letters(&output[..len]), "ab0c1d");
+        assert_eq!(weave_all(&stack_pointers, true, &[0x110, 0x210]), "ab0c1d");
     }
 
     #[test]
     fn frames_beyond_a_native_stack_that_was_cut_come_after_it() {
-        let (addresses, stack_pointers) = native(3);
-        let native = Native { addresses: &addresses, stack_pointers: &stack_pointers, is_whole: false };
-        let mut output = vec![RawFrame::default(); 8];
-        let len = weave(native, &frames(&[0x210, 0x310, 0x900]), &mut output);
-        assert_eq!(letters(&output[..len]), "a0bc12");
+        assert_eq!(weave_all(&native(3).1, false, &[0x210, 0x310, 0x900]), "a0bc12");
     }
 
-    /// The frames of two sources, the second with letters from `5`.
+    /// The frames of two sources, Python's and another with letters from `5`.
     fn merged(first: &[u64], second: &[u64], inside: Option<u32>) -> String {
-        let mut all = frames(first);
-        for frame in &mut all {
-            let RawFrameKind::Script { word, .. } = frame.frame.kind() else { unreachable!() };
-            frame.frame = RawFrame::python(CodeId::new(word as u32).unwrap(), 0, false);
-        }
-        all.extend(frames(second).into_iter().map(|frame| {
-            let RawFrameKind::Script { word, .. } = frame.frame.kind() else { unreachable!() };
-            SourceFrame { frame: RawFrame::script(1, word + 5), ..frame }
-        }));
-        merge_sources(&mut all, first.len(), inside.and_then(CodeId::new));
-        let frames: Vec<_> = all.iter().map(|frame| frame.frame).collect();
-        letters(&frames)
+        let python =
+            |index: usize| CodeId::new(u32::from(b'0') + index as u32).map(|code| RawFrame::python(code, 0, false));
+        let mut all: Vec<RawFrame> = (0..first.len()).filter_map(python).collect();
+        all.extend((0..second.len() as u64).map(|index| RawFrame::script(1, u64::from(b'5') + index)));
+        let mut activations = places(&[first, second].concat());
+        merge_sources(&mut all, &mut activations, first.len(), inside.and_then(CodeId::new));
+        letters(&all)
     }
 
     #[test]

@@ -12,9 +12,7 @@ use stackweave_capture::{
     Capture, FrameSource, RawFrame, Request, SourceStop, StackId, Start, Stop, StopReason, capture, locate,
     register_source, stacks, stats,
 };
-use stackweave_core::{
-    Position, RawFrameKind, SourceFrame, SourceKind, SourceLocation, SourceWalk, SourceWalked, StackPointer,
-};
+use stackweave_core::{Position, RawFrameKind, SourceKind, SourceLocation, SourceWalk, SourceWalked, StackPointer};
 use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
 
 #[global_allocator]
@@ -43,9 +41,9 @@ impl FrameSource for Interpreter {
         NUMBER.set(walk.source);
         RUNNING.with_borrow(|running| {
             let len = running.len().min(walk.frames.len());
-            for (slot, (word, activation)) in walk.frames.iter_mut().zip(running.iter().rev()) {
-                let frame = RawFrame::script(walk.source, *word);
-                *slot = SourceFrame { frame, activation: StackPointer(*activation) };
+            for (index, (word, activation)) in running.iter().rev().take(len).enumerate() {
+                walk.frames[index] = RawFrame::script(walk.source, *word);
+                walk.activations[index] = StackPointer(*activation);
             }
             let stop = if len < running.len() { SourceStop::DepthLimit } else { SourceStop::EndOfStack };
             SourceWalked { len, stop, inside: None }
@@ -243,11 +241,12 @@ fn a_source_may_capture_and_may_remove_itself_from_inside() {
             SourceKind::Script
         }
         fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
-            walk.frames[0] = SourceFrame { frame: RawFrame::script(walk.source, 77), ..SourceFrame::default() };
+            walk.frames[0] = RawFrame::script(walk.source, 77);
+            walk.activations[0] = StackPointer(0);
             if DEPTH.get() == 0 {
                 DEPTH.set(1);
                 let inner = capture(&Request::default());
-                INNER.store(inner.stack.map_or(0, |stack| stack.get()), Ordering::SeqCst);
+                INNER.store(inner.stack.map_or(0, StackId::get), Ordering::SeqCst);
                 DEPTH.set(0);
             }
             SourceWalked { len: 1, stop: SourceStop::EndOfStack, inside: None }

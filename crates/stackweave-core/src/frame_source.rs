@@ -32,8 +32,12 @@ pub enum SourceKind {
 /// What a source gets for one walk.
 #[derive(Debug)]
 pub struct SourceWalk<'a> {
-    /// Where the frames go. Its length is the depth limit.
-    pub frames: &'a mut [SourceFrame],
+    /// Where the frames go, innermost first. Its length is the depth limit.
+    pub frames: &'a mut [RawFrame],
+    /// Where on the C stack they run; as long as `frames`. An address that belongs to the native frame which runs the
+    /// frame: it stands just inside that native frame. Addresses grow outward. Zero where it is not known: the frame
+    /// then follows the one before it, and the first is the innermost of the whole stack.
+    pub activations: &'a mut [StackPointer],
     /// The source's own on this thread: zeros at first, then what the last walk left there. A guess, not a promise: the
     /// memory of a thread that has ended is handed on to another.
     pub memory: &'a mut [u64],
@@ -41,18 +45,6 @@ pub struct SourceWalk<'a> {
     pub source: u8,
     /// Whether the capture runs in a signal handler, which may have interrupted the interpreter anywhere.
     pub in_signal_handler: bool,
-}
-
-/// A frame as its source wrote it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct SourceFrame {
-    /// The frame.
-    pub frame: RawFrame,
-    /// An address on the C stack that belongs to the native frame which runs this frame: it stands just inside that
-    /// native frame. Addresses grow outward. Zero where it is not known: the frame then follows the one before it, and
-    /// the first is the innermost of the whole stack.
-    pub activation: StackPointer,
 }
 
 /// The result of one walk.

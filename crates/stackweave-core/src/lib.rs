@@ -14,7 +14,7 @@ mod source_stop;
 mod stop_reason;
 
 pub use address::{CodeAddress, StackPointer};
-pub use frame_source::{ExtraFrames, FrameSource, SourceFrame, SourceKind, SourceWalk, SourceWalked};
+pub use frame_source::{ExtraFrames, FrameSource, SourceKind, SourceWalk, SourceWalked};
 pub use id::{CodeId, FrameId, StackId};
 pub use location::{Position, SourceLocation};
 pub use module::{BuildId, Module, ModuleList};

@@ -89,6 +89,17 @@ impl StackHasher {
     }
 }
 
+/// The hasher with a new innermost frame, whose weight is `K` to the number of frames before.
+#[inline]
+pub(crate) fn weigh(hasher: StackHasher, frame: RawFrame, weight: u128) -> StackHasher {
+    StackHasher { state: hasher.state.wrapping_add(ONE.wrapping_add(word(frame)).wrapping_mul(weight)) }
+}
+
+/// The weight of the next frame.
+pub(crate) fn weight_after(weight: u128) -> u128 {
+    weight.wrapping_mul(K)
+}
+
 /// A hasher that can take off and put on innermost frames.
 #[derive(Debug)]
 pub(crate) struct InnermostFirst {
@@ -112,9 +123,8 @@ impl InnermostFirst {
 
     /// Puts on a new innermost frame.
     pub(crate) fn push(&mut self, frame: RawFrame) {
-        let term = ONE.wrapping_add(word(frame)).wrapping_mul(self.weight);
-        self.hasher.state = self.hasher.state.wrapping_add(term);
-        self.weight = self.weight.wrapping_mul(K);
+        self.hasher = weigh(self.hasher, frame, self.weight);
+        self.weight = weight_after(self.weight);
     }
 
     pub(crate) fn finish(&self) -> StackHash {
