@@ -26,7 +26,8 @@ pub(crate) struct Slot {
 pub struct ThreadMemory {
     state: &'static ThreadState,
     memory: NonNull<u8>,
-    is_spare: bool,
+    /// The state again if it goes back to the pool afterwards. (Not a flag: a byte among words stalls whoever copies them.)
+    spare: Option<&'static ThreadState>,
 }
 
 impl ThreadMemory {
@@ -38,7 +39,7 @@ impl ThreadMemory {
             && state.slot.busy.load(Ordering::Relaxed) == 0
             && let Some(memory) = NonNull::new(state.slot.memory.load(Ordering::Relaxed))
         {
-            return Some(Self::take(state, memory, false));
+            return Some(Self::take(state, memory, None));
         }
         Self::lease_slowly(bytes)
     }
@@ -79,14 +80,14 @@ impl ThreadMemory {
             }
             return None;
         };
-        Some(Self::take(state, memory, is_spare))
+        Some(Self::take(state, memory, is_spare.then_some(state)))
     }
 
     #[inline(always)]
-    fn take(state: &'static ThreadState, memory: NonNull<u8>, is_spare: bool) -> Self {
+    fn take(state: &'static ThreadState, memory: NonNull<u8>, spare: Option<&'static ThreadState>) -> Self {
         state.slot.busy.store(stack_pointer(), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        Self { state, memory, is_spare }
+        Self { state, memory, spare }
     }
 }
 
@@ -96,8 +97,8 @@ impl Drop for ThreadMemory {
         let slot = &self.state.slot;
         slot.ended.store(slot.ended.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
         slot.busy.store(0, Ordering::Release);
-        if self.is_spare {
-            self.state.release();
+        if let Some(spare) = self.spare {
+            spare.release();
         }
     }
 }
