@@ -1,0 +1,89 @@
+//! A frame, named.
+
+use core::fmt;
+use std::sync::Arc;
+
+use stackweave_core::{Position, SourceLocation};
+
+/// One frame of a resolved stack. What is not known is `None`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// What it is a frame of.
+    pub kind: FrameKind,
+    /// The function. One that has no name is known by its place: `libfoo.so+0x1234`, or `0x7f0123456789` in no
+    /// module; an interpreter's that nobody can tell is [`Frame::UNKNOWN`].
+    pub name: Arc<str>,
+    /// The function with the classes and functions around it, where its language has such names.
+    pub qualname: Option<Arc<str>>,
+    /// The source file, as the compiler or the interpreter was given it.
+    pub filename: Option<Arc<str>>,
+    /// The place in the file. Columns of native frames count from 1, as DWARF's do, and have no end; those of
+    /// Python's count UTF-8 bytes from 0, as `co_positions` does.
+    pub position: Position,
+    /// The file name of the module that holds a native frame, without folders.
+    pub module: Option<Arc<str>>,
+    /// Whether the call of this function was inlined into the next frame's.
+    pub is_inlined: bool,
+    /// The address that was captured; the same in all frames of a chain of inlined calls.
+    pub address: Option<u64>,
+}
+
+/// What a frame is a frame of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrameKind {
+    /// Python code.
+    Python,
+    /// Machine code.
+    Native,
+    /// Code of another interpreter.
+    Script,
+    /// What the generated code of the Python frame inside it was made from.
+    Extra,
+}
+
+impl FrameKind {
+    /// The kind in one word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::Native => "native",
+            Self::Script => "script",
+            Self::Extra => "extra",
+        }
+    }
+}
+
+impl fmt::Display for FrameKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Frame {
+    /// The name of an interpreter's frame that nobody can tell.
+    pub const UNKNOWN: &'static str = "<unknown>";
+
+    /// A frame at a place that an interpreter, or a code generator, has named.
+    pub(crate) fn located(kind: FrameKind, location: SourceLocation) -> Self {
+        Self {
+            qualname: location.qualname,
+            filename: Some(location.filename),
+            position: location.position,
+            ..Self::named(kind, location.name)
+        }
+    }
+
+    /// A frame of which nothing but its name is known.
+    pub(crate) fn named(kind: FrameKind, name: Arc<str>) -> Self {
+        Self {
+            kind,
+            name,
+            qualname: None,
+            filename: None,
+            position: Position::default(),
+            module: None,
+            is_inlined: false,
+            address: None,
+        }
+    }
+}
