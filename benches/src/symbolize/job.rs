@@ -19,6 +19,8 @@ pub(super) struct Job {
     pub(super) first: Vec<Place>,
     /// What it is asked for then, and a second time after that.
     pub(super) next: Vec<Place>,
+    /// How many of those each stack has, if they are stacks.
+    pub(super) depths: Vec<usize>,
 }
 
 /// The names of the functions at an address, innermost first; empty where nothing is known.
@@ -46,6 +48,9 @@ impl Job {
                 let _ = writeln!(text, "{word} {} {:x}", place.module, place.address);
             }
         }
+        for depth in &self.depths {
+            let _ = writeln!(text, "depth {depth}");
+        }
         text
     }
 
@@ -58,6 +63,7 @@ impl Job {
                 "module" => job.modules.push(rest.into()),
                 "first" => job.first.push(place(rest).ok_or_else(bad)?),
                 "next" => job.next.push(place(rest).ok_or_else(bad)?),
+                "depth" => job.depths.push(rest.parse().map_err(|_| bad())?),
                 _ => return Err(bad()),
             }
         }
@@ -103,6 +109,7 @@ mod tests {
             modules: vec!["/lib/with space.so".into(), "/lib/b.so".into()],
             first: vec![Place { module: 1, address: 0xfff0 }],
             next: vec![Place { module: 0, address: 16 }, Place { module: 1, address: u64::MAX }],
+            depths: vec![2, 0],
         };
         assert_eq!(Job::parse(&job.to_text()), Ok(job));
         assert!(Job::parse("next 1").is_err());

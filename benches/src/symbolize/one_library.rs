@@ -31,7 +31,7 @@ pub(super) fn measure(
     let addresses = library.functions.addresses(ADDRESSES + 1).into_iter();
     let mut places = addresses.map(|address| Place { module: 0, address }).collect::<Vec<_>>();
     let next = places.split_off(1);
-    let job = Job { modules: vec![library.path.clone()], first: places, next };
+    let job = Job { modules: vec![library.path.clone()], first: places, next, ..Job::default() };
     let round = rounds::measure(&job, &contenders::ALL, effort)?;
     for (bench, unit, pick) in BENCHES {
         let entries = round.taken.iter().map(|taken| taken.entry(unit, pick)).collect();

@@ -5,7 +5,7 @@ use std::io;
 use std::process::{Command, Stdio};
 
 use super::agreement;
-use super::contenders::{self, Contender};
+use super::contenders;
 use super::job::{Chain, Job, Place};
 use super::loaded::{self, LoadedFile};
 use super::meter::Figures;
@@ -43,8 +43,8 @@ pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<(
         let why = runs.iter().flatten().find_map(|run| run.as_ref().err());
         return Err(io::Error::other(format!("torch: {}", why.map_or("not run", String::as_str))));
     };
-    let elsewhere = |contender: &Contender| contender.many_modules && !contender.in_process_only;
-    let others = contenders::ALL.into_iter().filter(elsewhere).collect::<Vec<_>>();
+    let mut others = contenders::of_stacks();
+    others.retain(|contender| !contender.in_process_only);
     let round = rounds::measure(&first.job, &others, effort)?;
     let mut taken = round.taken;
     taken.extend(MODES.iter().zip(&runs).map(|((_, name), runs)| summary(name, runs, first, &round.judge)));
@@ -81,13 +81,18 @@ fn parse(text: &str) -> Result<Run, String> {
     files.sort_by(|one, other| one.path.cmp(&other.path));
     let mut job = Job { modules: files.iter().map(|file| file.path.clone()).collect(), ..Job::default() };
     let mut chains = Vec::new();
-    for word in lines("traceback").flat_map(|line| line.split(' ')) {
-        // As torch does, for return addresses.
-        let Some(place) = hexadecimal(word).and_then(|address| place(&files, address.wrapping_sub(1))) else {
-            continue;
-        };
-        job.next.push(place);
-        chains.push(names.get(word).filter(|name| **name != "??").map(|name| (*name).to_owned()).into_iter().collect());
+    for traceback in lines("traceback") {
+        let before = job.next.len();
+        for word in traceback.split(' ') {
+            // As torch does, for return addresses.
+            let Some(place) = hexadecimal(word).and_then(|address| place(&files, address.wrapping_sub(1))) else {
+                continue;
+            };
+            job.next.push(place);
+            let name = names.get(word).filter(|name| **name != "??");
+            chains.push(name.map(|name| (*name).to_owned()).into_iter().collect());
+        }
+        job.depths.push(job.next.len() - before);
     }
     Ok(Run { figures, tracebacks: lines("traceback").count(), job, chains })
 }

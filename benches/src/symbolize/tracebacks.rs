@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
-use super::contenders::{self, Contender};
+use super::contenders;
 use super::job::{Job, Place};
 use super::libraries::Libraries;
 use super::rounds::{self, Taken};
@@ -16,6 +16,7 @@ pub(super) const BENCH: &str = "symbolize/tracebacks";
 
 const FRAMES: usize = 14_310;
 const UNIQUE: usize = 330;
+const DEPTH: usize = 48;
 
 pub(super) fn measure(
     libraries: &Libraries,
@@ -27,9 +28,9 @@ pub(super) fn measure(
     let repeated = (unique.len()..FRAMES).map(|_| unique[random.below(unique.len())]);
     let next = unique.iter().copied().chain(repeated).collect::<Vec<_>>();
     let name = format!("{} frames, {} unique, {} modules", next.len(), unique.len(), modules.len());
-    let job = Job { modules, first: Vec::new(), next };
-    let several = contenders::ALL.into_iter().filter(|contender| contender.many_modules).collect::<Vec<Contender>>();
-    let round = rounds::measure(&job, &several, effort)?;
+    let depths = next.chunks(DEPTH).map(<[Place]>::len).collect();
+    let job = Job { modules, next, depths, ..Job::default() };
+    let round = rounds::measure(&job, &contenders::of_stacks(), effort)?;
     cases(BENCH, &name, &round.taken).into_iter().try_for_each(done)
 }
 

@@ -6,6 +6,7 @@ mod binutils;
 mod blazesym;
 mod llvm;
 mod ours;
+mod resolver;
 mod tool;
 
 use super::job::{Chain, Job, Place, Report};
@@ -76,11 +77,17 @@ pub(super) const ALL: [Contender; 6] = [
     llvm::CONTENDER,
 ];
 
+/// Those who answer for several files. Ours gets whole stacks here, where the others get their addresses.
+pub(super) fn of_stacks() -> Vec<Contender> {
+    let peers = ALL[1..].iter().copied().filter(|contender| contender.many_modules);
+    [resolver::CONTENDER, ours::ADDRESSES].into_iter().chain(peers).collect()
+}
+
 /// Whose names are taken for right.
 pub(super) const JUDGE: &str = llvm::CONTENDER.name;
 
 pub(super) fn one(name: &str) -> Option<Contender> {
-    ALL.into_iter().find(|contender| contender.name == name)
+    ALL.into_iter().chain(of_stacks()).find(|contender| contender.name == name)
 }
 
 /// Groups places by module, so that each module's are resolved together; gives each group the positions of its places.
@@ -98,7 +105,7 @@ mod tests {
 
     #[test]
     fn names_lead_to_their_contenders() {
-        for contender in ALL {
+        for contender in ALL.into_iter().chain(of_stacks()) {
             assert_eq!(one(contender.name).map(|found| found.name), Some(contender.name));
         }
         assert!(one("nobody").is_none());

@@ -19,6 +19,9 @@ pub(super) const CONTENDER: Contender = Contender {
     is_slow: false,
 };
 
+/// The same, beside the resolver.
+pub(super) const ADDRESSES: Contender = Contender { name: "ours, addresses", ..CONTENDER };
+
 /// Each module gets its own 64 GiB of addresses.
 const SPACING: u64 = 1 << 36;
 
@@ -32,16 +35,11 @@ impl Resolve for Ours {
     type Answers = Vec<Arc<Resolved>>;
 
     fn prepare(job: &Job) -> Result<Self, String> {
-        let modules = job.modules.iter().enumerate().map(|(index, path)| {
-            let start = bias(index);
-            Module { path: path.clone(), build_id: build_id(path), bias: start, start, end: start + SPACING }
-        });
-        Ok(Self { modules: ModuleList::new(modules.collect()), symbolizer: None })
+        Ok(Self { modules: modules(job), symbolizer: None })
     }
 
     fn resolve(&mut self, places: &[Place]) -> Result<Self::Answers, String> {
         let symbolizer = self.symbolizer.get_or_insert_with(|| Symbolizer::new(Options::default()));
-        let address = |place: &Place| CodeAddress::instruction_pointer(bias(place.module) + place.address);
         let addresses = places.iter().map(address).collect::<Vec<_>>();
         Ok(symbolizer.resolve(&addresses, &self.modules))
     }
@@ -53,6 +51,19 @@ impl Resolve for Ours {
         };
         answers.iter().map(names).collect()
     }
+}
+
+pub(super) fn modules(job: &Job) -> ModuleList {
+    let modules = job.modules.iter().enumerate().map(|(index, path)| {
+        let start = bias(index);
+        Module { path: path.clone(), build_id: build_id(path), bias: start, start, end: start + SPACING }
+    });
+    ModuleList::new(modules.collect())
+}
+
+/// Where the place is in [`modules`].
+pub(super) fn address(place: &Place) -> CodeAddress {
+    CodeAddress::instruction_pointer(bias(place.module) + place.address)
 }
 
 fn bias(module: usize) -> u64 {
