@@ -43,6 +43,11 @@ id! {
     CodeId
 }
 
+id! {
+    /// A byte string: equal ones have equal ids.
+    BlobId
+}
+
 impl StackId {
     /// The stack without frames, in every table.
     pub const EMPTY: Self = Self(NonZeroU32::MIN);
@@ -54,8 +59,9 @@ mod tests {
 
     #[test]
     fn an_optional_id_costs_no_more_than_an_id() {
-        assert_eq!([size_of::<StackId>(), size_of::<FrameId>(), size_of::<CodeId>()], [4; 3]);
-        assert_eq!([size_of::<Option<StackId>>(), size_of::<Option<FrameId>>(), size_of::<Option<CodeId>>()], [4; 3]);
+        assert_eq!([size_of::<StackId>(), size_of::<FrameId>(), size_of::<CodeId>(), size_of::<BlobId>()], [4; 4]);
+        assert_eq!([size_of::<Option<StackId>>(), size_of::<Option<FrameId>>()], [4; 2]);
+        assert_eq!([size_of::<Option<CodeId>>(), size_of::<Option<BlobId>>()], [4; 2]);
     }
 
     #[test]

@@ -1,14 +1,24 @@
-//! What Stackweave keeps: stacks as integers, files mapped into memory, and values that borrow from them.
+//! What Stackweave keeps: stacks and byte strings as integers, the numbers of live objects, files mapped into memory,
+//! and values that borrow from them.
 
+mod address_map;
+mod blob_bytes;
+mod blob_hash;
+mod blob_index;
+mod blob_table;
 mod caller_hashes;
+mod cascade;
 mod held;
 mod lazy_block;
 mod mapped_file;
+mod numbered;
 mod stack_hash;
 mod stack_index;
 mod stack_nodes;
 mod stack_table;
 
+pub use address_map::{AddressMap, AddressMapStats};
+pub use blob_table::{BlobTable, BlobTableStats};
 pub use caller_hashes::CallerHashes;
 pub use held::{Family, Held};
 pub use mapped_file::{FileIdentity, MappedFile};

@@ -1,8 +1,6 @@
 //! From a stack's hash to its id, for all threads at once.
 //!
-//! A cascade of tables, each as large as all before it. A hash lies in the first bucket of its cascade that
-//! had room, and what is in a bucket stays there for good. So looking needs no lock and no second look, growing
-//! moves nothing, and a thread that is stopped in the middle of adding, by a signal or a fork, hinders nobody.
+//! A [`Cascade`], so that nobody waits and nothing moves.
 //!
 //! A stack that came early, as those that come often do, is found in one or two cache lines, side by side; one
 //! that came after a million others, in five times as many. A cache of each thread's own in front was measured:
@@ -14,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use stackweave_core::StackId;
 
-use crate::lazy_block::{LazyBlock, ZeroIsValid};
+use crate::cascade::Cascade;
+use crate::lazy_block::ZeroIsValid;
 use crate::stack_hash::StackHash;
 
 /// Two cache lines: with one, buckets overflow when the table is still half empty.
@@ -22,9 +21,7 @@ const SLOTS: usize = 8;
 /// 1 MiB.
 const FIRST_BUCKETS: usize = 1 << 13;
 /// 2^31 slots in all.
-const LEVELS: usize = 16;
-/// How far the hash is turned for each level, so that what met in one bucket parts in the next.
-const TURN: u32 = 13;
+const MORE_TABLES: usize = 15;
 
 /// A hash and its id. Goes through three states, each final but for the next:
 /// both words 0; `low` set, by whoever claimed the slot; `rest` set too, by whoever came first of those with
@@ -47,20 +44,18 @@ unsafe impl ZeroIsValid for Bucket {}
 
 #[derive(Debug)]
 pub(crate) struct StackIndex {
-    levels: [LazyBlock<Bucket>; LEVELS],
+    cascade: Cascade<Bucket, FIRST_BUCKETS, MORE_TABLES>,
 }
 
 impl StackIndex {
     pub(crate) const fn new() -> Self {
-        Self { levels: LazyBlock::doubling(FIRST_BUCKETS) }
+        Self { cascade: Cascade::new() }
     }
 
     /// The id of the stack with this hash.
     #[inline]
     pub(crate) fn find(&self, hash: StackHash) -> Option<StackId> {
-        let mut turned = hash.low;
-        for level in &self.levels {
-            let bucket = bucket(level.get()?, turned);
+        for bucket in self.cascade.mapped(hash.low) {
             for slot in &bucket.0 {
                 // Acquire: what was written before the id was known, the stack's nodes, is seen by whoever
                 // gets it.
@@ -73,31 +68,18 @@ impl StackIndex {
             if bucket.0[SLOTS - 1].low.load(Ordering::Relaxed) == 0 {
                 return None;
             }
-            turned = turned.rotate_right(TURN);
         }
         None
     }
 
     /// Makes `id` the id of the stack with this hash, unless another thread gave it one first. Returns
     /// the id that stays; `None` if there is no memory.
-    ///
-    /// All who add the same hash try the same slots in the same order, and pass only those that are taken,
-    /// for good, by another hash. So they meet in one slot, where one of them is first.
     pub(crate) fn add(&self, hash: StackHash, id: StackId) -> Option<StackId> {
-        let mut turned = hash.low;
-        for level in &self.levels {
-            for slot in &bucket(level.get_or_map()?, turned).0 {
-                if let Some(id) = slot.settle(hash, id) {
-                    return Some(id);
-                }
-            }
-            turned = turned.rotate_right(TURN);
-        }
-        None
+        self.cascade.mapping(hash.low).flat_map(|bucket| &bucket.0).find_map(|slot| slot.settle(hash, id))
     }
 
     pub(crate) fn mapped_bytes(&self) -> usize {
-        self.levels.iter().map(LazyBlock::mapped_bytes).sum()
+        self.cascade.mapped_bytes()
     }
 }
 
@@ -128,12 +110,6 @@ impl Slot {
 #[expect(clippy::cast_possible_truncation, reason = "the word is taken apart")]
 fn parts(rest: u64) -> (u32, Option<StackId>) {
     ((rest >> 32) as u32, StackId::new(rest as u32))
-}
-
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are wanted")]
-fn bucket(buckets: &[Bucket], turned: u64) -> &Bucket {
-    &buckets[turned as usize & (buckets.len() - 1)]
 }
 
 #[cfg(test)]
@@ -188,7 +164,7 @@ mod tests {
     #[test]
     fn a_slot_whose_claimer_was_stopped_is_taken_over() {
         let index = StackIndex::new();
-        let claimed = &bucket(index.levels[0].get_or_map().unwrap(), 5).0[0];
+        let claimed = &index.cascade.mapping(5).next().unwrap().0[0];
         claimed.low.store(hash(1).low, Ordering::Relaxed);
         assert_eq!(index.find(hash(1)), None);
         assert_eq!(index.find(StackHash { high: 0, ..hash(1) }), None);

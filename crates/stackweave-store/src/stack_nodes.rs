@@ -5,15 +5,12 @@
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use stackweave_core::{RawFrame, StackId};
 
-use crate::lazy_block::{LazyBlock, ZeroIsValid};
-
-/// 64 KiB.
-const FIRST_NODES: usize = 1 << 12;
-const BLOCKS: usize = 21;
+use crate::lazy_block::ZeroIsValid;
+use crate::numbered::Numbered;
 
 #[derive(Debug)]
 #[repr(C)]
@@ -28,93 +25,50 @@ unsafe impl ZeroIsValid for Node {}
 
 #[derive(Debug)]
 pub(crate) struct StackNodes {
-    blocks: [LazyBlock<Node>; BLOCKS],
-    /// The next id that nobody has had; 0 when there are no more.
-    next: AtomicU32,
-    /// An id that was taken and is not needed; 0: none.
-    spare: AtomicU32,
+    nodes: Numbered<Node>,
 }
 
 impl StackNodes {
     pub(crate) const fn new() -> Self {
-        Self {
-            blocks: LazyBlock::doubling(FIRST_NODES),
-            next: AtomicU32::new(StackId::EMPTY.get() + 1),
-            spare: AtomicU32::new(0),
-        }
+        Self { nodes: Numbered::starting_with(StackId::EMPTY.get() + 1) }
     }
 
     /// A node for `frame`, called from `callers`; `None` if there is no memory, or no id left.
     pub(crate) fn add(&self, frame: RawFrame, callers: StackId) -> Option<StackId> {
         let length = u64::from(self.len(callers)) + 1;
-        let id = self.take_id()?;
-        let Some(node) = self.node_or_map(id) else {
-            self.give_back(id);
-            return None;
-        };
+        let (number, node) = self.nodes.take()?;
         node.frame.store(frame.to_bits(), Ordering::Relaxed);
         node.callers.store(length << 32 | u64::from(callers.get()), Ordering::Relaxed);
-        Some(id)
+        StackId::new(number)
     }
 
     /// Takes back a node whose id nobody has seen.
     pub(crate) fn give_back(&self, id: StackId) {
-        if let Some(node) = self.node(id) {
+        if let Some(node) = self.nodes.get(id.get()) {
             node.callers.store(0, Ordering::Relaxed);
         }
-        // If there is a spare one already, this node stays nobody's: two threads met in the same new stack
-        // twice, before another one was new.
-        let _ = self.spare.compare_exchange(0, id.get(), Ordering::Release, Ordering::Relaxed);
+        self.nodes.give_back(id.get());
     }
 
     /// The innermost frame of a stack, and the stack of its callers; `None` for the empty stack.
     pub(crate) fn get(&self, id: StackId) -> Option<(RawFrame, StackId)> {
-        let node = self.node(id)?;
+        let node = self.nodes.get(id.get())?;
         let callers = StackId::new(low(node.callers.load(Ordering::Relaxed)))?;
         Some((RawFrame::from_bits(node.frame.load(Ordering::Relaxed))?, callers))
     }
 
     /// How many frames a stack has.
     pub(crate) fn len(&self, id: StackId) -> u32 {
-        self.node(id).map_or(0, |node| low(node.callers.load(Ordering::Relaxed) >> 32))
+        self.nodes.get(id.get()).map_or(0, |node| low(node.callers.load(Ordering::Relaxed) >> 32))
     }
 
     /// The highest id that was taken.
     pub(crate) fn last(&self) -> u32 {
-        self.next.load(Ordering::Relaxed).wrapping_sub(1)
+        self.nodes.last()
     }
 
     pub(crate) fn mapped_bytes(&self) -> usize {
-        self.blocks.iter().map(LazyBlock::mapped_bytes).sum()
-    }
-
-    fn take_id(&self) -> Option<StackId> {
-        if self.spare.load(Ordering::Relaxed) != 0
-            && let Some(id) = StackId::new(self.spare.swap(0, Ordering::Acquire))
-        {
-            return Some(id);
-        }
-        let more = |next: u32| (next != 0).then(|| next.wrapping_add(1));
-        self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().and_then(StackId::new)
-    }
-
-    fn node(&self, id: StackId) -> Option<&Node> {
-        let (block, offset) = place(id);
-        self.blocks[block].get()?.get(offset)
-    }
-
-    fn node_or_map(&self, id: StackId) -> Option<&Node> {
-        let (block, offset) = place(id);
-        self.blocks[block].get_or_map()?.get(offset)
-    }
-}
-
-/// In which block a node lies, and where in it.
-fn place(id: StackId) -> (usize, usize) {
-    let number = id.get() as usize - 1;
-    match (number / FIRST_NODES).checked_ilog2() {
-        None => (0, number),
-        Some(doublings) => (doublings as usize + 1, number - (FIRST_NODES << doublings)),
+        self.nodes.mapped_bytes()
     }
 }
 
@@ -138,21 +92,6 @@ mod tests {
     }
 
     #[test]
-    fn every_id_has_its_own_place() {
-        let nodes = StackNodes::new();
-        let mut expected = (0, 0);
-        for id in (1..40_000).filter_map(StackId::new) {
-            assert_eq!(place(id), expected);
-            expected.1 += 1;
-            if nodes.blocks[expected.0].length() == expected.1 {
-                expected = (expected.0 + 1, 0);
-            }
-        }
-        let (block, offset) = place(StackId::new(u32::MAX).unwrap());
-        assert_eq!((block, offset + 2), (BLOCKS - 1, nodes.blocks[block].length()));
-    }
-
-    #[test]
     fn nodes_keep_what_they_were_given() {
         let nodes = StackNodes::new();
         let mut callers = StackId::EMPTY;
@@ -173,15 +112,5 @@ mod tests {
         assert_eq!((nodes.get(id), nodes.len(id)), (None, 0));
         assert_eq!(nodes.add(frame(2), StackId::EMPTY), Some(id));
         assert_eq!(nodes.get(id), Some((frame(2), StackId::EMPTY)));
-    }
-
-    #[test]
-    fn the_last_id_is_followed_by_none() {
-        let nodes = StackNodes::new();
-        nodes.next.store(u32::MAX, Ordering::Relaxed);
-        assert_eq!(nodes.take_id().map(StackId::get), Some(u32::MAX));
-        assert_eq!(nodes.take_id(), None);
-        assert_eq!(nodes.take_id(), None);
-        assert_eq!(nodes.last(), u32::MAX);
     }
 }

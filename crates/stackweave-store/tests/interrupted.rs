@@ -1,6 +1,8 @@
 //! A thread stopped anywhere in the middle of interning hinders nobody, least of all itself.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod interruption;
+
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
@@ -8,8 +10,9 @@ use std::thread;
 use stackweave_core::{CodeAddress, RawFrame, StackId};
 use stackweave_store::StackTable;
 use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
-use stackweave_testkit::fixtures::{sw_trap_off, sw_trap_on};
 use stackweave_testkit::signals::{SignalStack, Ticker, with_handlers};
+
+use interruption::{Interrupted, PLACES, in_forked_child, interrupt_at};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -20,44 +23,17 @@ fn stack(number: u64) -> [RawFrame; 5] {
         .map(|address| RawFrame::native(CodeAddress::return_address(address)))
 }
 
-/// At how many instructions, evenly spread, interning is interrupted.
-const PLACES: usize = 64;
-
-const TRAP_FLAG: i64 = 1 << 8;
-
-/// Interns `stack` one instruction at a time; before the instruction number `at`, a handler interns it too, and
-/// the rest runs freely. Returns both ids, and how many steps there were.
-fn interrupt_at(table: &StackTable, stack: &[RawFrame], at: usize) -> (Option<StackId>, Option<StackId>, usize) {
-    let (mut step, mut inner, mut outer) = (0, None, None);
-    let mut on_step = |context: *mut c_void| {
-        if step == at {
-            inner = table.intern(stack);
-            // SAFETY: the context is that of the handler that runs. Without the flag no step follows.
-            unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_EFL as usize] &= !TRAP_FLAG };
-        }
-        step += 1;
-    };
-    with_handlers(&[libc::SIGTRAP], SignalStack::Normal, &mut on_step, || {
-        // SAFETY: SIGTRAP has a handler now.
-        unsafe { sw_trap_on() };
-        outer = table.intern(stack);
-        // SAFETY: sets a flag of the processor.
-        unsafe { sw_trap_off() };
-    });
-    (outer, inner, step)
-}
-
 #[test]
 fn a_handler_that_interns_the_same_new_stack_gets_the_same_id() {
     let table = StackTable::new();
     table.intern(&stack(0));
-    let (_, _, instructions) = interrupt_at(&table, &stack(1), usize::MAX);
+    let instructions = interrupt_at(usize::MAX, || table.intern(&stack(1))).steps;
     let mut interrupted = 0;
     for (number, at) in (2..).zip((0..instructions).step_by(1 + instructions / PLACES)) {
-        let (outer, inner, _) = interrupt_at(&table, &stack(number), at);
+        let Interrupted { outer, inner, was_reached, .. } = interrupt_at(at, || table.intern(&stack(number)));
         assert!(table.frames(outer.unwrap()).eq(stack(number)));
         // Not every stack takes as many instructions, so that the last places may not be reached.
-        if inner.is_some() {
+        if was_reached {
             assert_eq!(outer, inner, "interrupted before instruction {at}");
             interrupted += 1;
         }
@@ -71,11 +47,12 @@ fn a_handler_that_interns_the_same_new_stack_gets_the_same_id() {
 
 #[test]
 fn the_first_stack_of_all_may_be_interrupted_too() {
-    let (_, _, instructions) = interrupt_at(&StackTable::new(), &stack(1), usize::MAX);
+    let table = StackTable::new();
+    let instructions = interrupt_at(usize::MAX, || table.intern(&stack(1))).steps;
     for at in (0..instructions).step_by(1 + instructions / (PLACES / 4)) {
         let table = StackTable::new();
-        let (outer, inner, _) = interrupt_at(&table, &stack(1), at);
-        assert_eq!(outer, inner.or(outer), "interrupted before instruction {at}");
+        let Interrupted { outer, inner, was_reached, .. } = interrupt_at(at, || table.intern(&stack(1)));
+        assert!(outer == inner || !was_reached, "interrupted before instruction {at}");
         assert!(table.frames(outer.unwrap()).eq(stack(1)));
     }
 }
@@ -136,17 +113,7 @@ fn a_forked_child_goes_on_wherever_the_parents_threads_were() {
             }
         });
         for round in 0..40 {
-            // SAFETY: the child only interns, and ends; the parent waits for it.
-            let status = unsafe {
-                let child = libc::fork();
-                if child == 0 {
-                    libc::alarm(60);
-                    libc::_exit(i32::from(!child_goes_on(&table, known, round * 5000)));
-                }
-                let mut status = -1;
-                assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-                status
-            };
+            let status = in_forked_child(|| child_goes_on(&table, known, round * 5000));
             assert_eq!(status, 0, "round {round}");
         }
         done.store(true, Ordering::Relaxed);
