@@ -1,7 +1,6 @@
 //! Those who turn stacks into integers, ours and other ways.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
@@ -9,6 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use stackweave_core::{RawFrame, StackId};
 use stackweave_store::StackTable;
 
+use super::quick_hash::Quick;
+use super::rounds::Entrant;
 use super::stacks::{DEEPEST, Stack};
 
 /// Turns stacks into integers. Shared by threads.
@@ -23,11 +24,8 @@ pub(super) trait Interner: Sync {
     }
 }
 
-/// An interner under its name.
-pub(super) type Entrant = (&'static str, Box<dyn Interner>);
-
 /// A fresh one of each; ours first.
-pub(super) fn all() -> Vec<Entrant> {
+pub(super) fn all() -> Vec<Entrant<dyn Interner>> {
     vec![
         ("ours", Box::new(StackTable::new())),
         ("ours, compared", Box::new(Compared(StackTable::new()))),
@@ -56,7 +54,7 @@ impl Interner for Compared {
 
 /// The obvious way: a map from whole stacks, behind a lock.
 #[derive(Default)]
-struct Map(Mutex<HashMap<Vec<u64>, u32, BuildHasherDefault<MultiplyRotate>>>);
+struct Map(Mutex<HashMap<Vec<u64>, u32, Quick>>);
 
 impl Interner for Map {
     fn intern(&self, frames: &[RawFrame]) -> u32 {
@@ -77,7 +75,7 @@ impl Interner for Map {
 
 /// What memory profilers do: a tree in which each frame is looked up below its caller, behind a lock.
 #[derive(Default)]
-struct CallTree(Mutex<HashMap<(u32, u64), u32, BuildHasherDefault<MultiplyRotate>>>);
+struct CallTree(Mutex<HashMap<(u32, u64), u32, Quick>>);
 
 impl Interner for CallTree {
     fn intern(&self, frames: &[RawFrame]) -> u32 {
@@ -100,35 +98,5 @@ impl Interner for Copy {
         }
         black_box(&copy);
         0
-    }
-}
-
-/// The usual quick hash for keys that nobody chose in malice.
-#[derive(Default)]
-struct MultiplyRotate(u64);
-
-impl Hasher for MultiplyRotate {
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(26)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0xf135_7aea_2e62_a9c5);
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(word.into());
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
     }
 }

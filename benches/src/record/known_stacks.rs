@@ -28,7 +28,7 @@ pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<(
             }
             Ok(share(cpu_time_ns() - start, PASSES * STACKS))
         })?;
-        done(case(BENCH, format!("depth {depth}"), depth, &entrants, &samples))?;
+        done(case(BENCH, format!("depth {depth}"), Some(depth), &entrants, &samples))?;
     }
     Ok(())
 }

@@ -1,11 +1,16 @@
-//! Recording: from a captured stack to an integer.
+//! Recording: from a captured stack to an integer, and from a code object to its id.
 //!
-//! The stacks are made up, and laid out as captures of a program are: a few frames of their own, the rest shared.
+//! Stacks and code objects are made up. Stacks are laid out as captures of a program are: a few frames of their own,
+//! the rest shared.
 
+mod addresses;
+mod blobs;
 mod bytes;
+mod code_objects;
 mod interners;
 mod known_stacks;
 mod new_stacks;
+mod quick_hash;
 mod rounds;
 mod stacks;
 mod two_threads;
@@ -18,12 +23,15 @@ use crate::report::Case;
 type Measure = fn(Effort, &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()>;
 
 /// Bench, what it is about, and how it is done.
-const MEASUREMENTS: [(&str, &str, Measure); 4] = [
+const MEASUREMENTS: [(&str, &str, Measure); 7] = [
     // First, while the heap has no holes to fill.
     (bytes::BENCH, "memory", bytes::measure),
     (known_stacks::BENCH, "stacks that are known", known_stacks::measure),
     (new_stacks::BENCH, "stacks that are new", new_stacks::measure),
     (two_threads::BENCH, "two threads at once", two_threads::measure),
+    (addresses::BENCH, "addresses that are known", addresses::measure),
+    (blobs::KNOWN, "byte strings that are known", blobs::measure_known),
+    (blobs::NEW, "byte strings that are new", blobs::measure_new),
 ];
 
 pub(crate) fn run(options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()> {

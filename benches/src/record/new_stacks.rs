@@ -23,7 +23,7 @@ pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<(
             interner.intern_all(&stacks[round]);
             Ok(share(cpu_time_ns() - start, STACKS))
         })?;
-        done(case(BENCH, format!("depth {depth}"), depth, &entrants, &samples))?;
+        done(case(BENCH, format!("depth {depth}"), Some(depth), &entrants, &samples))?;
     }
     Ok(())
 }

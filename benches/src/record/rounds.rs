@@ -1,10 +1,9 @@
-//! Interleaved rounds of all interners.
+//! Interleaved rounds of all who take part.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use super::interners::Entrant;
 use crate::report::{Case, Entry, Outcome};
 use crate::statistics::median;
 
@@ -24,11 +23,14 @@ pub(super) fn share(total: f64, count: usize) -> f64 {
     total / count as f64
 }
 
-/// Each interner's samples, one for each round.
-pub(super) fn samples(
-    entrants: &[Entrant],
+/// One who takes part, under its name.
+pub(super) type Entrant<T> = (&'static str, Box<T>);
+
+/// Each entrant's samples, one for each round.
+pub(super) fn samples<T: ?Sized>(
+    entrants: &[Entrant<T>],
     rounds: usize,
-    mut sample: impl FnMut(usize, &Entrant) -> io::Result<f64>,
+    mut sample: impl FnMut(usize, &Entrant<T>) -> io::Result<f64>,
 ) -> io::Result<Vec<Vec<f64>>> {
     let mut samples = vec![Vec::with_capacity(rounds); entrants.len()];
     for round in 0..rounds {
@@ -40,19 +42,17 @@ pub(super) fn samples(
 }
 
 /// A case of their medians.
-pub(super) fn case(
+pub(super) fn case<T: ?Sized>(
     bench: &'static str,
     name: String,
-    depth: usize,
-    entrants: &[Entrant],
+    frames: Option<usize>,
+    entrants: &[Entrant<T>],
     samples: &[Vec<f64>],
 ) -> Case {
-    let entry = |((peer, _), samples): (&Entrant, &Vec<f64>)| Entry {
+    let entry = |((peer, _), samples): (&Entrant<T>, &Vec<f64>)| Entry {
         peer,
-        outcome: median(samples).map_or_else(
-            || Outcome::Absent("not sampled".to_owned()),
-            |cost| Outcome::Measured { cost, frames: Some(depth) },
-        ),
+        outcome: median(samples)
+            .map_or_else(|| Outcome::Absent("not sampled".to_owned()), |cost| Outcome::Measured { cost, frames }),
     };
     Case { bench, name, unit: "ns", entries: entrants.iter().zip(samples).map(entry).collect() }
 }

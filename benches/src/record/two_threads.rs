@@ -29,7 +29,7 @@ pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<(
         let samples =
             samples(&entrants, effort.pick(11, 41), |_, (_, interner)| together(&**interner, &stacks, threads))?;
         let name = format!("depth {DEPTH}, {threads} thread{}", if threads == 1 { "" } else { "s" });
-        done(case(BENCH, name, DEPTH, &entrants, &samples))?;
+        done(case(BENCH, name, Some(DEPTH), &entrants, &samples))?;
     }
     Ok(())
 }
