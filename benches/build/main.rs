@@ -8,6 +8,9 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+/// The C side of the `python` area.
+const PYTHON: [&str; 4] = ["functions.c", "python_api.c", "torch_itself.c", "torch_way.c"];
+
 const DRIVERS: [&str; 7] =
     ["bodies.c", "check.c", "evicted.c", "frame_pointer.c", "round_robin.c", "sites.c", "threads.c"];
 
@@ -23,6 +26,8 @@ fn main() -> io::Result<()> {
 
     let drivers = DRIVERS.iter().map(|file| Path::new("c").join(file));
     compile("bench_fp", true, &drivers.chain([with]).collect::<Vec<_>>());
+
+    compile("bench_python", false, &PYTHON.map(|file| Path::new("c/python").join(file)));
     Ok(())
 }
 

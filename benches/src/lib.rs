@@ -7,6 +7,7 @@ mod machine;
 mod native;
 mod options;
 mod peers;
+mod python;
 mod record;
 mod report;
 mod statistics;
@@ -55,6 +56,12 @@ fn bench(options: &Options) -> io::Result<()> {
                 symbolize::run(options, &mut |case| show(&mut out, &mut cases, case))?;
             }
             Area::Record => record::run(options, &mut |case| show(&mut out, &mut cases, case))?,
+            Area::Python => {
+                let stage = python::Stage::set(options);
+                write!(out, "{}", stage.describe())?;
+                out.flush()?;
+                stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;
+            }
         }
     }
     if cases.is_empty() {

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 pub(crate) const USAGE: &str = "\
-usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--json PATH]
+usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--package PATH] [--json PATH]
 
-  --area AREA  measure this area only (default: all; there are: native, symbolize, record)
+  --area AREA  measure this area only (default: all; there are: native, symbolize, record, python)
   --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
   --quick      fewer rounds: a look, not a result
+  --package PATH
+               the folder with the Python package `stackweave` (default: it is built by scripts/build-package)
   --json PATH  where the rows go (default: target/bench.json)";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub(crate) struct Options {
     /// Part of the names of the benches to run; empty: all.
     pub(crate) only: String,
     pub(crate) effort: Effort,
+    /// The folder that holds our Python package, if it is not to be built.
+    pub(crate) package: Option<PathBuf>,
     pub(crate) json: PathBuf,
 }
 
@@ -39,10 +43,11 @@ pub(crate) enum Area {
     Native,
     Symbolize,
     Record,
+    Python,
 }
 
 impl Area {
-    pub(crate) const ALL: [Self; 3] = [Self::Native, Self::Symbolize, Self::Record];
+    pub(crate) const ALL: [Self; 4] = [Self::Native, Self::Symbolize, Self::Record, Self::Python];
 
     /// What the names of its benches begin with.
     pub(crate) fn name(self) -> &'static str {
@@ -50,6 +55,7 @@ impl Area {
             Self::Native => "native",
             Self::Symbolize => "symbolize",
             Self::Record => "record",
+            Self::Python => "python",
         }
     }
 }
@@ -87,6 +93,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
         areas: Vec::new(),
         only: String::new(),
         effort: Effort::Full,
+        package: None,
         json: PathBuf::from("target/bench.json"),
     };
     while let Some(argument) = arguments.next() {
@@ -94,6 +101,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
             "--help" | "-h" => return Ok(Command::Help),
             "--quick" => options.effort = Effort::Quick,
             "--only" => options.only = arguments.next().ok_or("--only needs a text")?,
+            "--package" => options.package = Some(arguments.next().ok_or("--package needs a path")?.into()),
             "--json" => options.json = arguments.next().ok_or("--json needs a path")?.into(),
             "--area" => options.areas.push(area(&arguments.next().ok_or("--area needs a name")?)?),
             other => return Err(format!("unknown argument {other:?}")),
@@ -126,9 +134,10 @@ mod tests {
     #[test]
     fn nothing_asked_for_is_everything_at_full_effort() {
         let options = Options {
-            areas: vec![Area::Native, Area::Symbolize, Area::Record],
+            areas: vec![Area::Native, Area::Symbolize, Area::Record, Area::Python],
             only: String::new(),
             effort: Effort::Full,
+            package: None,
             json: PathBuf::from("target/bench.json"),
         };
         assert_eq!(parsed(""), Ok(Command::Bench(options)));
@@ -140,9 +149,11 @@ mod tests {
             areas: vec![Area::Native],
             only: "reuse".into(),
             effort: Effort::Quick,
+            package: Some(PathBuf::from("x/python")),
             json: PathBuf::from("x/rows.json"),
         };
-        assert_eq!(parsed("--quick --area native --only reuse --json x/rows.json"), Ok(Command::Bench(options)));
+        let line = "--quick --area native --only reuse --package x/python --json x/rows.json";
+        assert_eq!(parsed(line), Ok(Command::Bench(options)));
         assert_eq!(
             parsed("first-capture framehop 30"),
             Ok(Command::FirstCapture { peer: "framehop".into(), depth: 30 })

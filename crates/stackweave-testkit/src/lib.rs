@@ -20,6 +20,7 @@ pub mod library;
 pub mod modules;
 pub mod oracles;
 pub mod python_entry;
+pub mod pythons;
 pub mod random;
 pub mod signals;
 pub mod stack;

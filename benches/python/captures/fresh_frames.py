@@ -1,0 +1,145 @@
+"""Captures of fresh stacks: python fresh_frames.py LIBRARY quick|full from-python|from-c
+
+Net of the same descent without a capture, timed in the same rounds; what it costs to take frame objects down again is
+therefore in.
+"""
+
+import sys
+
+import contenders
+import fresh_stacks
+from contenders import Absent, NoPart
+from fresh_stacks import FRAMES_BESIDES, RECURSION, THROUGH_C, Descent, Stage
+from library import PART_NAMES, PYTHON, WOVEN, Library
+from report import median_excess, tell, version
+
+DEPTHS = 5, 20, 100
+MIXED_DEPTH = 101
+
+
+def stacks(leaf_frames):
+    """Name, parts, Python frames and source of each case."""
+    for parts, name in PART_NAMES.items():
+        for depth in DEPTHS:
+            yield f"{name} {depth}", parts, depth, RECURSION
+    levels = 100 - FRAMES_BESIDES - leaf_frames
+    yield "woven 100 functions", WOVEN, 100, fresh_stacks.distinct_functions(levels)
+    yield "woven 101 through C", WOVEN, MIXED_DEPTH, THROUGH_C
+
+
+class FromPython:
+    """A Python function calls the contender."""
+
+    bench, leaf_frames = "python/from-python", 1
+
+    def __init__(self, library):
+        self.library, self.made = library, {}
+        for contender in contenders.ALL:
+            try:
+                self.made[contender.name] = contender(library)
+            except Absent as absent:
+                self.made[contender.name] = absent
+
+    def contenders(self):
+        return list(self.made)
+
+    def baseline(self):
+        return Stage(lambda: None)
+
+    def stage(self, name, parts):
+        contender = self.made[name]
+        if isinstance(contender, Absent):
+            raise contender
+        return Stage(contender.leaf(parts))
+
+    def frames(self, name, result):
+        return self.made[name].frames(result)
+
+
+class FromC:
+    """A C function, called by the innermost Python frame, calls the contender."""
+
+    bench, leaf_frames = "python/from-c", 0
+    names = {"ours": "ours", "PyTorch's way": "torch_way", "torch": "torch"}
+
+    def __init__(self, library):
+        self.library, self.absent = library, {}
+        try:
+            torch = contenders.Torch(library)
+            if not library.bind_torch(torch.big_library):
+                self.absent["torch"] = Absent("no such function")
+        except Absent as absent:
+            self.absent["torch"] = absent
+
+    def contenders(self):
+        return list(self.names)
+
+    def _probe(self, number, parts):
+        return Stage(self.library.probe, prepare=lambda: self.library.select(number, parts))
+
+    def baseline(self):
+        return self._probe(self.library.contender("nothing"), 0)
+
+    def stage(self, name, parts):
+        if name in self.absent:
+            raise self.absent[name]
+        if name == "PyTorch's way":
+            contenders.TorchWay(self.library).leaf(parts)
+        return self._probe(self.library.contender(self.names[name]), parts)
+
+    def frames(self, name, result):
+        return None if name == "torch" else self.library.probe_frames(self.library.contender(self.names[name]))
+
+
+def count_frames(way, descent, stages):
+    """Frames of each contender's capture, taken on the stack on which it is then timed."""
+    frames = {}
+
+    def count():
+        for name, stage in stages.items():
+            descent.enter(stage)
+            frames[name] = way.frames(name, descent.batch([None]))
+
+    fresh_stacks.on_bare_thread(count)
+    return frames
+
+
+def refuse_wrong(stages, frames, depth, absent):
+    """Who did not see every Python frame has no part in the timing."""
+    for name, seen in frames.items():
+        if seen is not None and seen != depth:
+            absent[name] = f"wrong: {seen} of {depth} frames"
+            del stages[name]
+
+
+def measure(way, case, parts, depth, source, rounds):
+    descent = Descent(source, depth - FRAMES_BESIDES - way.leaf_frames)
+    baseline, stages, absent = way.baseline(), {}, {}
+    for name in way.contenders():
+        try:
+            stages[name] = way.stage(name, parts)
+        except NoPart:
+            pass
+        except Absent as why:
+            absent[name] = why
+    frames = count_frames(way, descent, stages)
+    if parts == PYTHON:
+        refuse_wrong(stages, frames, depth, absent)
+    fresh_stacks.measure(descent, [baseline, *stages.values()], rounds)
+    for name in way.contenders():
+        if name in absent:
+            tell(way.bench, case, "ns", name, absent=absent[name])
+        elif name in stages:
+            cost = median_excess(stages[name].samples, baseline.samples)
+            tell(way.bench, case, "ns", name, cost=cost, frames=frames[name])
+
+
+def main():
+    library, effort, kind = Library(sys.argv[1]), sys.argv[2], sys.argv[3]
+    way = (FromPython if kind == "from-python" else FromC)(library)
+    for name, parts, depth, source in stacks(way.leaf_frames):
+        measure(way, f"{version()}, {name}", parts, depth, source, 31 if effort == "quick" else 201)
+
+
+if __name__ == "__main__":
+    main()

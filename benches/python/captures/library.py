@@ -1,0 +1,47 @@
+"""The benchmark's own library, loaded into this interpreter: function objects made by C code, and who captures from C."""
+
+import ctypes
+
+PYTHON, NATIVE, WOVEN = 1, 2, 3
+PART_NAMES = {PYTHON: "python", NATIVE: "native", WOVEN: "woven"}
+
+# In the order of `Contender` in src/python/exports.rs.
+_CONTENDERS = ["nothing", "ours", "torch_way", "torch"]
+
+
+class Library:
+    def __init__(self, path):
+        # The GIL stays held in calls through the first, and is released in calls through the second.
+        held, self.released = ctypes.PyDLL(path), ctypes.CDLL(path)
+        bind = held.stackweave_bench_python_bind
+        bind.restype = ctypes.c_char_p
+        missing = bind()
+        if missing:
+            raise RuntimeError(f"this Python does not export {missing.decode()}")
+        make = held.stackweave_bench_python_function
+        make.argtypes, make.restype = [ctypes.c_size_t], ctypes.py_object
+        self.probe, self.torch_way = make(0), make(1)
+        self.select = held.stackweave_bench_select
+        self.select.argtypes, self.select.restype = [ctypes.c_size_t, ctypes.c_uint], None
+        self.torch_way_len = held.stackweave_bench_torch_way_len
+        self.torch_way_len.argtypes, self.torch_way_len.restype = [ctypes.py_object], ctypes.c_size_t
+        self.torch_way_unwinds = bool(held.stackweave_bench_torch_way_unwinds())
+        self.probe_frames = held.stackweave_bench_probe_frames
+        self.probe_frames.argtypes, self.probe_frames.restype = [ctypes.c_size_t], ctypes.c_size_t
+        self._torch_bind = held.stackweave_bench_torch_bind
+        self._torch_bind.argtypes = [ctypes.c_char_p]
+
+    def contender(self, name):
+        """Its number in the library."""
+        return _CONTENDERS.index(name)
+
+    def bind_torch(self, path):
+        return self._torch_bind(path.encode()) == 0
+
+    def time_each_without_gil(self, name, parts, repetitions):
+        """Wall-clock nanoseconds of each capture, made while another thread may hold the GIL."""
+        samples = (ctypes.c_double * repetitions)()
+        time_each = self.released.stackweave_bench_time_each
+        time_each.argtypes = [ctypes.c_size_t, ctypes.c_uint, ctypes.c_size_t, ctypes.POINTER(ctypes.c_double)]
+        time_each(self.contender(name), parts, repetitions, samples)
+        return list(samples)

@@ -1,0 +1,101 @@
+//! What the benchmark's Python scripts call in this library, which each interpreter loads.
+//!
+//! The work is done by the C code in `c/python/`; a library exports only what Rust names.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::mem;
+
+use super::ours;
+use crate::peers::shared_library;
+
+/// Captures the calling thread's stack and keeps nothing. The answer: how many frames, or ours: the id.
+type CaptureParts = unsafe extern "C" fn(parts: c_uint) -> usize;
+type Unwind = unsafe extern "C" fn(buffer: *mut *mut c_void, max: c_int) -> c_int;
+
+unsafe extern "C" {
+    static mut bench_torch_way_unwind: Option<Unwind>;
+
+    fn bench_python_bind() -> *const c_char;
+    fn bench_python_function(index: usize) -> *mut c_void;
+    fn bench_python_nothing(parts: c_uint) -> usize;
+    fn bench_torch_way_capture(parts: c_uint) -> usize;
+    fn bench_torch_capture(parts: c_uint) -> usize;
+    fn bench_torch_bind(library: *const c_char) -> c_int;
+    fn bench_capsule_len(capsule: *mut c_void) -> usize;
+    fn bench_probe_select(capture: CaptureParts, parts: c_uint);
+    fn bench_probe_answer() -> usize;
+    fn bench_time_each(capture: CaptureParts, parts: c_uint, repetitions: usize, nanoseconds: *mut f64);
+}
+
+const OURS: usize = 1;
+
+/// Who captures from C, by the numbers that `library.py` gives them.
+fn contender(number: usize) -> CaptureParts {
+    match number {
+        OURS => ours::capture_parts,
+        2 => bench_torch_way_capture,
+        3 => bench_torch_capture,
+        _ => bench_python_nothing,
+    }
+}
+
+/// Null, or the name of what this Python does not export.
+#[unsafe(no_mangle)]
+extern "C" fn stackweave_bench_python_bind() -> *const c_char {
+    // SAFETY: looks symbols up, and only stores them.
+    unsafe { bench_python_bind() }
+}
+
+/// A new function object; the GIL is held, and the library is bound.
+#[unsafe(no_mangle)]
+extern "C" fn stackweave_bench_python_function(index: usize) -> *mut c_void {
+    // SAFETY: the caller is Python, which holds the GIL through `PyDLL`, after binding.
+    unsafe { bench_python_function(index) }
+}
+
+/// Gives the peer that captures as torch does its unwinder; 0 where libunwind is not installed.
+#[unsafe(no_mangle)]
+extern "C" fn stackweave_bench_torch_way_unwinds() -> c_int {
+    let symbol = shared_library::open(c"libunwind.so.8").and_then(|library| library.symbol(c"unw_backtrace"));
+    let Ok(symbol) = symbol else { return 0 };
+    // SAFETY: libunwind's function of this name has this signature; scripts call this once, before anybody captures.
+    unsafe { bench_torch_way_unwind = Some(mem::transmute::<*const c_void, Unwind>(symbol)) };
+    1
+}
+
+/// 0 when torch's capture was found in its loaded library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn stackweave_bench_torch_bind(library: *const c_char) -> c_int {
+    // SAFETY: the caller passes a C string.
+    unsafe { bench_torch_bind(library) }
+}
+
+/// Frames of a traceback that the peer made which captures as torch does.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn stackweave_bench_torch_way_len(capsule: *mut c_void) -> usize {
+    // SAFETY: the caller holds the GIL and passes what the function object returned.
+    unsafe { bench_capsule_len(capsule) }
+}
+
+/// From now on the probe captures in this way.
+#[unsafe(no_mangle)]
+extern "C" fn stackweave_bench_select(number: usize, parts: c_uint) {
+    // SAFETY: only stores its arguments; the GIL, held by every caller and by the probe, guards them.
+    unsafe { bench_probe_select(contender(number), parts) };
+}
+
+/// Frames of the probe's last capture, which this contender made.
+#[unsafe(no_mangle)]
+extern "C" fn stackweave_bench_probe_frames(number: usize) -> usize {
+    // SAFETY: reads a number that the GIL guards.
+    let answer = unsafe { bench_probe_answer() };
+    if number == OURS { ours::frames(answer) } else { answer }
+}
+
+/// Wall-clock nanoseconds for each of so many captures.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn stackweave_bench_time_each(number: usize, parts: c_uint, repetitions: usize, samples: *mut f64) {
+    // SAFETY: every contender may be called on a Python thread, with or without the GIL; the caller passes room for as
+    // many samples.
+    unsafe { bench_time_each(contender(number), parts, repetitions, samples) };
+}

@@ -1,0 +1,118 @@
+//! Captures in real interpreters: what a woven traceback costs a Python program.
+//!
+//! Each interpreter runs the scripts of `python/captures/`, with this very code loaded as a library, and prints what they
+//! measured; here the figures are only put together.
+
+mod exports;
+mod ours;
+mod package;
+mod plan;
+mod told;
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, iter};
+
+use stackweave_testkit::pythons::{MINORS, MORE, Python, pythons};
+
+use crate::options::{Effort, Options};
+use crate::peers::torch;
+use crate::report::Case;
+use plan::PLANS;
+use told::Told;
+
+/// What the scripts need.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    interpreters: Vec<Python>,
+    package: Result<PathBuf, String>,
+}
+
+impl Stage {
+    pub(crate) fn set(options: &Options) -> Self {
+        Self { interpreters: interpreters(), package: package::folder(options.package.as_deref()) }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let mut text = String::from("Pythons\n");
+        for python in &self.interpreters {
+            let _ = writeln!(text, "  {:<16} {}", python.version, python.executable.display());
+        }
+        for minor in MINORS.filter(|minor| !self.interpreters.iter().any(|python| python.minor == *minor)) {
+            let _ = writeln!(text, "  3.{minor:<14} skipped: not on the path, not in pyenv, not in {MORE}");
+        }
+        if let Err(why) = &self.package {
+            let _ = writeln!(text, "  no package, so ours is called from C only: {why}");
+        }
+        text
+    }
+
+    pub(crate) fn run(&self, options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()> {
+        let Some(library) = own_library() else {
+            return writeln!(io::stderr(), "python: this program's library is not beside it; run it through cargo");
+        };
+        for plan in PLANS.iter().filter(|plan| plan.benches.iter().any(|bench| bench.contains(&options.only))) {
+            for python in &self.interpreters {
+                writeln!(io::stderr(), "python: {}: {}", python.version, plan.what)?;
+                let mut told = Vec::new();
+                let rounds = iter::repeat_with(plan.processes).take(plan.rounds(options.effort));
+                for arguments in rounds.flatten() {
+                    let mut command = self.script(python, plan.script);
+                    command.arg(&library).arg(effort_name(options.effort)).args(&arguments);
+                    told.extend(lines_of(&mut command, plan.script)?);
+                }
+                for bench in plan.benches.iter().filter(|bench| bench.contains(&options.only)) {
+                    told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn script(&self, python: &Python, name: &str) -> Command {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/captures");
+        let mut command = Command::new(&python.executable);
+        command.arg("-B").arg(folder.join(name)).env_remove("PYTHONPATH");
+        if let Ok(package) = &self.package {
+            command.env("PYTHONPATH", package);
+        }
+        command
+    }
+}
+
+/// The tests' interpreters, and the one that has torch in the place of the same without.
+fn interpreters() -> Vec<Python> {
+    let mut found = pythons().into_iter().collect::<Vec<_>>();
+    if let Some(with_torch) = torch::library().and_then(|_| Python::ask(Path::new(&torch::python()))) {
+        found.retain(|python| (&python.version, &python.home) != (&with_torch.version, &with_torch.home));
+        found.push(with_torch);
+        found.sort();
+    }
+    found
+}
+
+/// cargo leaves the library of a program that it runs among the dependencies.
+fn own_library() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let library = PathBuf::from("deps").join(concat!("lib", env!("CARGO_CRATE_NAME"), ".so"));
+    Some(program.with_file_name(library)).filter(|path| path.exists())
+}
+
+fn effort_name(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Quick => "quick",
+        Effort::Full => "full",
+    }
+}
+
+/// What a script told, and on standard error how it failed, if it did.
+fn lines_of(command: &mut Command, script: &str) -> io::Result<Vec<Told>> {
+    let output = command.stdin(Stdio::null()).output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        writeln!(io::stderr(), "python: {script}: {}: {}", output.status, said.lines().last().unwrap_or_default())?;
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(Told::parse).collect())
+}

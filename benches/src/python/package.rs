@@ -1,0 +1,36 @@
+//! Where our Python package is.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder that holds it: the one that was asked for, or else one into which it is built now, so that what is
+/// measured is this source tree.
+pub(super) fn folder(asked_for: Option<&Path>) -> Result<PathBuf, String> {
+    match asked_for {
+        Some(folder) if folder.join("stackweave").is_dir() => Ok(folder.to_owned()),
+        Some(folder) => Err(format!("{} has no folder `stackweave`", folder.display())),
+        None => build(),
+    }
+}
+
+/// The script builds the package and prints its folder.
+fn build() -> Result<PathBuf, String> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/build-package");
+    let output = Command::new(&script).output().map_err(|error| format!("scripts/build-package: {error}"))?;
+    if output.status.success() {
+        return Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("scripts/build-package: {}", said.lines().last().unwrap_or("failed without a word")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_without_the_package_is_refused() {
+        let folder_of_scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
+        assert!(folder(Some(&folder_of_scripts)).is_err_and(|why| why.ends_with("no folder `stackweave`")));
+    }
+}

@@ -1,0 +1,119 @@
+//! What the scripts tell, put together.
+
+use crate::report::{Case, Entry, Outcome, json};
+use crate::statistics::median;
+
+/// All that the scripts may speak of; ours comes first in every case.
+pub(super) const CONTENDERS: [&str; 10] = [
+    "ours",
+    "ours, id",
+    "PyTorch's way",
+    "torch",
+    "torch fast",
+    "torch addr2line",
+    "torch dladdr",
+    "sys._getframe",
+    "traceback",
+    "faulthandler",
+];
+const UNITS: [&str; 4] = ["ns", "us", "ms", "bytes"];
+
+/// One line of a script.
+#[derive(Debug, PartialEq)]
+pub(super) struct Told {
+    bench: String,
+    case: String,
+    unit: &'static str,
+    peer: &'static str,
+    outcome: Outcome,
+}
+
+impl Told {
+    /// None if the line is something else, or of somebody unknown.
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let (peer, outcome) = json::parse_outcome(line)?;
+        let unit = json::text(line, "unit")?;
+        Some(Self {
+            bench: json::text(line, "bench")?,
+            case: json::text(line, "case")?,
+            unit: UNITS.into_iter().find(|known| *known == unit)?,
+            peer: CONTENDERS.into_iter().find(|known| *known == peer)?,
+            outcome,
+        })
+    }
+}
+
+/// The cases of one bench, in the order in which they were first told; each cost is the median of what was told.
+pub(super) fn cases(bench: &'static str, told: &[Told]) -> Vec<Case> {
+    let told = told.iter().filter(|told| told.bench == bench).collect::<Vec<_>>();
+    let mut names = Vec::<&str>::new();
+    for told in &told {
+        if !names.contains(&told.case.as_str()) {
+            names.push(&told.case);
+        }
+    }
+    let case = |name: &str| {
+        let of_case = told.iter().copied().filter(|told| told.case == name).collect::<Vec<_>>();
+        let unit = of_case.first().map_or("ns", |told| told.unit);
+        Case { bench, name: name.to_owned(), unit, entries: entries(&of_case) }
+    };
+    names.into_iter().map(case).collect()
+}
+
+fn entries(told: &[&Told]) -> Vec<Entry> {
+    let of = |peer: &'static str| {
+        let outcomes = told.iter().filter(|told| told.peer == peer).map(|told| &told.outcome).collect::<Vec<_>>();
+        let ours = peer == CONTENDERS[0];
+        (ours || !outcomes.is_empty()).then(|| Entry { peer, outcome: summary(&outcomes) })
+    };
+    CONTENDERS.into_iter().filter_map(of).collect()
+}
+
+/// The median over the processes, or why one of them has no figure.
+fn summary(outcomes: &[&Outcome]) -> Outcome {
+    let costs = outcomes.iter().filter_map(|outcome| outcome.cost()).collect::<Vec<_>>();
+    let absent = outcomes.iter().copied().find(|outcome| outcome.cost().is_none());
+    let frames = outcomes.iter().find_map(|outcome| match outcome {
+        Outcome::Measured { frames, .. } => *frames,
+        Outcome::Absent(_) => None,
+    });
+    match (absent, median(&costs)) {
+        (Some(absent), _) => absent.clone(),
+        (None, Some(cost)) => Outcome::Measured { cost, frames },
+        (None, None) => Outcome::Absent("not sampled".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(case: &str, peer: &str, rest: &str) -> String {
+        format!(r#"{{"bench": "python/x", "case": "{case}", "unit": "ns", "peer": "{peer}", {rest}}}"#)
+    }
+
+    #[test]
+    fn processes_are_summed_up_by_their_median() {
+        let lines = [
+            line("b", "torch", r#""cost": 90.0, "frames": 20"#),
+            line("a", "torch", r#""cost": 50.0"#),
+            line("b", "torch", r#""cost": 70.0, "frames": 20"#),
+            line("b", "ours", r#""cost": 10.0"#),
+            line("b", "traceback", r#""absent": "Python frames only""#),
+        ];
+        let told = lines.iter().filter_map(|line| Told::parse(line)).collect::<Vec<_>>();
+        let cases = cases("python/x", &told);
+        assert_eq!(cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        let peers = cases[0].entries.iter().map(|entry| entry.peer).collect::<Vec<_>>();
+        assert_eq!(peers, ["ours", "torch", "traceback"]);
+        assert_eq!(cases[0].entries[1].outcome, Outcome::Measured { cost: 80.0, frames: Some(20) });
+        assert_eq!(cases[1].entries[0].outcome, Outcome::Absent("not sampled".to_owned()));
+        assert!(super::cases("python/y", &told).is_empty());
+    }
+
+    #[test]
+    fn what_is_no_result_is_passed_over() {
+        assert_eq!(Told::parse("Traceback (most recent call last):"), None);
+        assert_eq!(Told::parse(&line("a", "nobody", r#""cost": 1.0"#)), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! The interpreters of this machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The minor versions that can be read.
+pub const MINORS: std::ops::RangeInclusive<u8> = 10..=15;
+/// The oldest minor version with the public functions that frames are read by otherwise.
+const OLDEST_FALLBACK: u8 = 9;
+/// More interpreters, separated by colons, for those that are in no usual place.
+pub const MORE: &str = "STACKWEAVE_TEST_PYTHONS";
+
+const QUESTION: &str = "import sys, sysconfig
+print(sys.version_info[1], bool(sysconfig.get_config_var('Py_GIL_DISABLED')), hasattr(sys, 'gettotalrefcount'), \
+sysconfig.get_config_var('LIBDIR'), sysconfig.get_config_var('LDLIBRARY'), sys.version.split()[0], sys.base_prefix, \
+sep='\\n')
+";
+
+/// An interpreter that runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Python {
+    /// The second number of its version.
+    pub minor: u8,
+    /// Its whole version.
+    pub version: String,
+    /// What to run.
+    pub executable: PathBuf,
+    /// Where its shared library is, if it has one.
+    pub library: Option<PathBuf>,
+    /// Where it is installed.
+    pub home: PathBuf,
+    /// Why its frames can't be read directly, in the words of the crate.
+    pub refusal: Option<String>,
+}
+
+impl Python {
+    /// Asks the interpreter itself. None when it doesn't run, or is too old.
+    pub fn ask(executable: &Path) -> Option<Self> {
+        let output = Command::new(executable).args(["-c", QUESTION]).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        let mut lines = text.lines();
+        let minor = lines.next()?.parse().ok()?;
+        if minor < OLDEST_FALLBACK {
+            return None;
+        }
+        let (free_threaded, debug) = (lines.next()? == "True", lines.next()? == "True");
+        let refusal = if !MINORS.contains(&minor) {
+            Some(format!("Python 3.{minor} is not known; 3.{} to 3.{} are", MINORS.start(), MINORS.end()))
+        } else if free_threaded {
+            Some("free-threaded builds of CPython are not supported yet".to_owned())
+        } else {
+            debug.then(|| "debug builds of CPython are not supported".to_owned())
+        };
+        let library = Path::new(lines.next()?).join(lines.next()?);
+        let library = (library.to_string_lossy().contains(".so") && library.exists()).then_some(library);
+        let (version, home) = (lines.next()?.to_owned(), lines.next()?.into());
+        Some(Self { minor, version, executable: executable.to_owned(), library, home, refusal })
+    }
+}
+
+/// Every interpreter whose frames can be read. Prints which minor versions are not there.
+pub fn pythons() -> BTreeSet<Python> {
+    let found: BTreeSet<_> = all().into_iter().filter(|python| python.refusal.is_none()).collect();
+    for minor in MINORS {
+        if !found.iter().any(|python| python.minor == minor) {
+            #[expect(clippy::print_stdout, reason = "a test says what it skips")]
+            {
+                println!("skipped: Python 3.{minor} is not installed");
+            }
+        }
+    }
+    found
+}
+
+/// Every interpreter that is refused.
+pub fn refused_pythons() -> BTreeSet<Python> {
+    all().into_iter().filter(|python| python.refusal.is_some()).collect()
+}
+
+/// Every interpreter that can be found, once: on the path, in pyenv, in [`MORE`].
+fn all() -> BTreeSet<Python> {
+    // The same interpreter may be found by several names, and behind a script that chooses one.
+    let mut found: BTreeMap<(String, PathBuf, Option<String>), Python> = BTreeMap::new();
+    for executable in candidates() {
+        if let Some(python) = Python::ask(&executable) {
+            found.entry((python.version.clone(), python.home.clone(), python.refusal.clone())).or_insert(python);
+        }
+    }
+    found.into_values().collect()
+}
+
+fn candidates() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = std::env::var_os(MORE).iter().flat_map(std::env::split_paths).collect();
+    for folder in std::env::var_os("PATH").iter().flat_map(std::env::split_paths) {
+        found.push(folder.join("python3"));
+        found.extend((OLDEST_FALLBACK..=*MINORS.end()).map(|minor| folder.join(format!("python3.{minor}"))));
+    }
+    let root = Command::new("pyenv").arg("root").output().ok().and_then(|output| String::from_utf8(output.stdout).ok());
+    let versions = root.map(|root| Path::new(root.trim()).join("versions"));
+    for version in versions.and_then(|versions| versions.read_dir().ok()).into_iter().flatten().flatten() {
+        found.push(version.path().join("bin/python3"));
+    }
+    found
+}
