@@ -6,6 +6,7 @@
 mod machine;
 mod native;
 mod options;
+mod own_library;
 mod peers;
 mod python;
 mod record;

@@ -10,7 +10,7 @@ import contenders
 import fresh_stacks
 from contenders import Absent, NoPart
 from fresh_stacks import FRAMES_BESIDES, RECURSION, THROUGH_C, Descent, Stage
-from library import PART_NAMES, PYTHON, WOVEN, Library
+from library import NATIVE, PART_NAMES, PYTHON, WOVEN, Library
 from report import median_excess, tell, version
 
 DEPTHS = 5, 20, 100
@@ -104,11 +104,13 @@ def count_frames(way, descent, stages):
     return frames
 
 
-def refuse_wrong(stages, frames, depth, absent):
+def refuse_wrong(stages, frames, parts, depth, absent):
     """Who did not see every Python frame has no part in the timing."""
     for name, seen in frames.items():
-        if seen is not None and seen != depth:
-            absent[name] = f"wrong: {seen} of {depth} frames"
+        if seen is None or parts == NATIVE:
+            continue
+        if seen < depth or (parts == PYTHON and seen > depth) or (parts == WOVEN and seen == depth):
+            absent[name] = f"wrong: {seen} frames where {depth} are Python's"
             del stages[name]
 
 
@@ -123,8 +125,7 @@ def measure(way, case, parts, depth, source, rounds):
         except Absent as why:
             absent[name] = why
     frames = count_frames(way, descent, stages)
-    if parts == PYTHON:
-        refuse_wrong(stages, frames, depth, absent)
+    refuse_wrong(stages, frames, parts, depth, absent)
     fresh_stacks.measure(descent, [baseline, *stages.values()], rounds)
     for name in way.contenders():
         if name in absent:

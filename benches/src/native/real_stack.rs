@@ -3,12 +3,12 @@
 //! Python builds the stack and calls this very code, loaded as a library, in its innermost frame.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::iter;
 use std::process::Command;
-use std::{env, iter};
 
 use super::stage::{self, Code, Scene};
 use crate::options::Effort;
+use crate::own_library;
 use crate::peers::{self, Unwinder, torch};
 use crate::report::{Case, Entry, Outcome, json};
 use crate::statistics::median;
@@ -42,7 +42,7 @@ pub(super) fn measure(
 }
 
 fn in_python(rounds: usize) -> Result<Told, String> {
-    let library = own_library().ok_or("this program's library is not beside it")?;
+    let library = own_library::find().ok_or("this program's library is not beside it")?;
     let mut command = Command::new(torch::python());
     command.args(["-c", SCRIPT]).arg(library).arg(rounds.to_string());
     let output = command.output().map_err(|error| format!("{}: {error}", torch::python()))?;
@@ -51,13 +51,6 @@ fn in_python(rounds: usize) -> Result<Told, String> {
         return Err(format!("{}: {}", output.status, said.lines().last().unwrap_or_default()));
     }
     parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| "Python said nothing of its stack".to_owned())
-}
-
-/// cargo leaves the library of a program that it runs among the dependencies.
-fn own_library() -> Option<PathBuf> {
-    let program = env::current_exe().ok()?;
-    let library = PathBuf::from("deps").join(concat!("lib", env!("CARGO_CRATE_NAME"), ".so"));
-    Some(program.with_file_name(library)).filter(|path| path.exists())
 }
 
 fn parse(lines: &str) -> Option<Told> {

@@ -11,13 +11,14 @@ mod told;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, iter};
 
-use stackweave_testkit::pythons::{MINORS, MORE, Python, pythons};
+use stackweave_testkit::pythons::{MINORS, MORE, Python, readable_pythons};
 
 use crate::options::{Effort, Options};
+use crate::own_library;
 use crate::peers::torch;
 use crate::report::Case;
 use plan::PLANS;
@@ -50,7 +51,7 @@ impl Stage {
     }
 
     pub(crate) fn run(&self, options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()> {
-        let Some(library) = own_library() else {
+        let Some(library) = own_library::find() else {
             return writeln!(io::stderr(), "python: this program's library is not beside it; run it through cargo");
         };
         for plan in PLANS.iter().filter(|plan| plan.benches.iter().any(|bench| bench.contains(&options.only))) {
@@ -84,20 +85,13 @@ impl Stage {
 
 /// The tests' interpreters, and the one that has torch in the place of the same without.
 fn interpreters() -> Vec<Python> {
-    let mut found = pythons().into_iter().collect::<Vec<_>>();
+    let mut found = readable_pythons().into_iter().collect::<Vec<_>>();
     if let Some(with_torch) = torch::library().and_then(|_| Python::ask(Path::new(&torch::python()))) {
         found.retain(|python| (&python.version, &python.home) != (&with_torch.version, &with_torch.home));
         found.push(with_torch);
         found.sort();
     }
     found
-}
-
-/// cargo leaves the library of a program that it runs among the dependencies.
-fn own_library() -> Option<PathBuf> {
-    let program = env::current_exe().ok()?;
-    let library = PathBuf::from("deps").join(concat!("lib", env!("CARGO_CRATE_NAME"), ".so"));
-    Some(program.with_file_name(library)).filter(|path| path.exists())
 }
 
 fn effort_name(effort: Effort) -> &'static str {

@@ -59,9 +59,14 @@ impl Python {
     }
 }
 
-/// Every interpreter whose frames can be read. Prints which minor versions are not there.
+/// Every interpreter whose frames can be read.
+pub fn readable_pythons() -> BTreeSet<Python> {
+    all().into_iter().filter(|python| python.refusal.is_none()).collect()
+}
+
+/// The same, for a test: prints which minor versions are not there.
 pub fn pythons() -> BTreeSet<Python> {
-    let found: BTreeSet<_> = all().into_iter().filter(|python| python.refusal.is_none()).collect();
+    let found = readable_pythons();
     for minor in MINORS {
         if !found.iter().any(|python| python.minor == minor) {
             #[expect(clippy::print_stdout, reason = "a test says what it skips")]
