@@ -4,27 +4,42 @@ Net of the same descent without a capture, timed in the same rounds; what it cos
 therefore in.
 """
 
+import functools
 import sys
+from typing import Callable, NamedTuple
 
 import contenders
 import fresh_stacks
 from contenders import Absent, NoPart
-from fresh_stacks import FRAMES_BESIDES, RECURSION, THROUGH_C, Descent, Stage
+from fresh_stacks import FRAMES_BESIDES, RECURSION, THROUGH_C, Descent, Stage, distinct_functions
 from library import NATIVE, PART_NAMES, PYTHON, WOVEN, Library
 from report import median_excess, tell, version
 
 DEPTHS = 5, 20, 100
 MIXED_DEPTH = 101
+# So many that nobody remembers the last stack of each.
+CHAINS = 8
 
 
-def stacks(leaf_frames):
-    """Name, parts, Python frames and source of each case."""
+class Stack(NamedTuple):
+    """A case: its name, what is captured, how many Python frames there are, and how to build them."""
+
+    name: str
+    parts: int
+    depth: int
+    source: Callable[[int], str]
+    chains: int = 1
+
+
+def stacks():
     for parts, name in PART_NAMES.items():
         for depth in DEPTHS:
-            yield f"{name} {depth}", parts, depth, RECURSION
-    levels = 100 - FRAMES_BESIDES - leaf_frames
-    yield "woven 100 functions", WOVEN, 100, fresh_stacks.distinct_functions(levels)
-    yield "woven 101 through C", WOVEN, MIXED_DEPTH, THROUGH_C
+            yield Stack(f"{name} {depth}", parts, depth, lambda levels: RECURSION)
+    yield Stack("woven 100 functions", WOVEN, 100, distinct_functions)
+    for depth in 20, 100:
+        alternating = functools.partial(distinct_functions, chains=CHAINS)
+        yield Stack(f"woven {depth} alternating", WOVEN, depth, alternating, CHAINS)
+    yield Stack("woven 101 through C", WOVEN, MIXED_DEPTH, lambda levels: THROUGH_C)
 
 
 class FromPython:
@@ -104,8 +119,9 @@ def count_frames(way, descent, stages):
     return frames
 
 
-def refuse_wrong(stages, frames, parts, depth, absent):
+def refuse_wrong(stages, frames, stack, absent):
     """Who did not see every Python frame has no part in the timing."""
+    parts, depth = stack.parts, stack.depth
     for name, seen in frames.items():
         if seen is None or parts == NATIVE:
             continue
@@ -114,19 +130,21 @@ def refuse_wrong(stages, frames, parts, depth, absent):
             del stages[name]
 
 
-def measure(way, case, parts, depth, source, rounds):
-    descent = Descent(source, depth - FRAMES_BESIDES - way.leaf_frames)
+def measure(way, stack, rounds):
+    levels = stack.depth - FRAMES_BESIDES - way.leaf_frames
+    descent = Descent(stack.source(levels), levels, stack.chains)
     baseline, stages, absent = way.baseline(), {}, {}
     for name in way.contenders():
         try:
-            stages[name] = way.stage(name, parts)
+            stages[name] = way.stage(name, stack.parts)
         except NoPart:
             pass
         except Absent as why:
             absent[name] = why
     frames = count_frames(way, descent, stages)
-    refuse_wrong(stages, frames, parts, depth, absent)
+    refuse_wrong(stages, frames, stack, absent)
     fresh_stacks.measure(descent, [baseline, *stages.values()], rounds)
+    case = f"{version()}, {stack.name}"
     for name in way.contenders():
         if name in absent:
             tell(way.bench, case, "ns", name, absent=absent[name])
@@ -138,8 +156,8 @@ def measure(way, case, parts, depth, source, rounds):
 def main():
     library, effort, kind = Library(sys.argv[1]), sys.argv[2], sys.argv[3]
     way = (FromPython if kind == "from-python" else FromC)(library)
-    for name, parts, depth, source in stacks(way.leaf_frames):
-        measure(way, f"{version()}, {name}", parts, depth, source, 31 if effort == "quick" else 201)
+    for stack in stacks():
+        measure(way, stack, 31 if effort == "quick" else 201)
 
 
 if __name__ == "__main__":

@@ -41,25 +41,31 @@ def batch(repetitions):
     return result
 """
 
-CALL_OUTERMOST = """
-def batch(repetitions):
-    for _ in repetitions:
-        result = level_{}()
-    return result
+CHAIN = """
+def chain_{chain}_0():
+    return leaf()
+"""
+LINK = """
+def chain_{chain}_{level}():
+    return chain_{chain}_{inner}()
 """
 
 
-def distinct_functions(levels):
-    """As `RECURSION`, each level a function of its own."""
-    source = ["def level_0():\n    return leaf()\n"]
-    source += [f"def level_{level}():\n    return level_{level - 1}()\n" for level in range(1, levels + 1)]
-    return "".join(source) + CALL_OUTERMOST.format(levels)
+def distinct_functions(levels, chains=1):
+    """As `RECURSION`, each level a function of its own; several such chains are descended in turn."""
+    source = []
+    for chain in range(chains):
+        source.append(CHAIN.format(chain=chain))
+        source += [LINK.format(chain=chain, level=level, inner=level - 1) for level in range(1, levels + 1)]
+    calls = "".join(f"        result = chain_{chain}_{levels}()\n" for chain in range(chains))
+    return "".join(source) + f"\ndef batch(repetitions):\n    for _ in repetitions:\n{calls}    return result\n"
 
 
 class Descent:
-    """Functions that call each other down to a leaf."""
+    """Functions that call each other down to a leaf; a repetition goes down every chain of them."""
 
-    def __init__(self, source, levels):
+    def __init__(self, source, levels, chains=1):
+        self.chains = chains
         self.names = {"leaf": None, "LEVELS": levels, "partial": functools.partial}
         exec(compile(source, __file__, "exec"), self.names)
         self.batch = self.names["batch"]
@@ -86,7 +92,7 @@ def take_turns(descent, stages, rounds):
             descent.batch(repeat(None, min(stage.repetitions, TIMES_TO_ADAPT)))
             start = thread_time_ns()
             descent.batch(repeat(None, stage.repetitions))
-            stage.samples.append((thread_time_ns() - start) / stage.repetitions)
+            stage.samples.append((thread_time_ns() - start) / (stage.repetitions * descent.chains))
 
 
 def calibrate(descent, stages):
