@@ -1,37 +1,11 @@
 /* Single captures after a sweep has pushed everything out of the near caches. */
 #define _GNU_SOURCE
 #include "bench.h"
+#include "ticks.h"
 
 #include <stdlib.h>
-#include <time.h>
-#include <x86intrin.h>
 
 enum { LINE = 64 };
-
-static double monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static uint64_t ticks(void)
-{
-    unsigned core;
-    uint64_t now = __rdtscp(&core);
-    _mm_lfence();
-    return now;
-}
-
-static double ns_per_tick(void)
-{
-    double start = monotonic_ns();
-    uint64_t first = ticks();
-    while (monotonic_ns() - start < 2e7)
-        ;
-    uint64_t last = ticks();
-    return (monotonic_ns() - start) / (double)(last - first);
-}
 
 static void sweep(const volatile char *bytes, size_t length)
 {

@@ -11,8 +11,14 @@ size_t bench_probe_answer(void);
 /* Nanoseconds of wall-clock time for each of so many captures, with pauses between. */
 void bench_time_each(capture_parts_fn capture, unsigned parts, size_t repetitions, double *nanoseconds);
 
-/* Function objects, in this order: probe, torch_way. Null: there is no such. */
-object bench_python_function(size_t index);
+/* New function objects: probe(), torch_way(parts), and one that times the calls of another. */
+object bench_new_probe(void);
+object bench_new_torch_way(void);
+object bench_new_timed(object callable);
+/* Nanoseconds of a timed call: the mean of the middle half since this was asked last. An interrupted call does not move
+ * it, and it is finer than the counter's steps, which some machines make 10 ns wide.
+ */
+double bench_take_timed_ns(void);
 /* Frames of what torch_way returned. */
 size_t bench_capsule_len(object capsule);
 

@@ -22,6 +22,7 @@ static const struct {
     {"PyCapsule_New", &python.capsule_new},
     {"PyCapsule_GetPointer", &python.capsule_pointer},
     {"PyCFunction_NewEx", &python.function_new},
+    {"PyObject_CallFunctionObjArgs", &python.call},
     {"PyLong_AsUnsignedLong", &python.as_unsigned},
     {"_Py_NoneStruct", &python.none},
 };

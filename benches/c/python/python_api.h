@@ -30,6 +30,7 @@ struct python_api {
     object (*capsule_new)(void *pointer, const char *name, void (*destructor)(object));
     void *(*capsule_pointer)(object capsule, const char *name);
     object (*function_new)(struct method *method, object self, object module);
+    object (*call)(object callable, object argument, ...);
     unsigned long (*as_unsigned)(object number);
     object none;
 };

@@ -12,8 +12,8 @@ import contenders
 import fresh_stacks
 from contenders import Absent, NoPart
 from fresh_stacks import FRAMES_BESIDES, RECURSION, THROUGH_C, Descent, Stage, distinct_functions
-from library import NATIVE, PART_NAMES, PYTHON, WOVEN, Library
-from report import median_excess, tell, version
+from library import NATIVE, PART_NAMES, WOVEN, Library
+from report import tell, version
 
 DEPTHS = 5, 20, 100
 MIXED_DEPTH = 101
@@ -119,15 +119,17 @@ def count_frames(way, descent, stages):
     return frames
 
 
-def refuse_wrong(stages, frames, stack, absent):
-    """Who did not see every Python frame has no part in the timing."""
-    parts, depth = stack.parts, stack.depth
+def wrong(way, descent, stack, stages, frames):
+    """Whoever did not see every Python frame, and how many it saw."""
+    if stack.parts == NATIVE:
+        return {}
+    native, wrong = {}, {}
+    if stack.parts == WOVEN:
+        native = count_frames(way, descent, {name: way.stage(name, NATIVE) for name in stages})
     for name, seen in frames.items():
-        if seen is None or parts == NATIVE:
-            continue
-        if seen < depth or (parts == PYTHON and seen > depth) or (parts == WOVEN and seen == depth):
-            absent[name] = f"wrong: {seen} frames where {depth} are Python's"
-            del stages[name]
+        if seen is not None and seen - native.get(name, 0) != stack.depth:
+            wrong[name] = f"wrong: {seen - native.get(name, 0)} of {stack.depth} Python frames"
+    return wrong
 
 
 def measure(way, stack, rounds):
@@ -142,15 +144,16 @@ def measure(way, stack, rounds):
         except Absent as why:
             absent[name] = why
     frames = count_frames(way, descent, stages)
-    refuse_wrong(stages, frames, stack, absent)
-    fresh_stacks.measure(descent, [baseline, *stages.values()], rounds)
+    for name, why in wrong(way, descent, stack, stages, frames).items():
+        absent[name] = why
+        del stages[name]
+    fresh_stacks.measure(descent, [baseline, *stages.values()], rounds, way.library)
     case = f"{version()}, {stack.name}"
     for name in way.contenders():
         if name in absent:
             tell(way.bench, case, "ns", name, absent=absent[name])
         elif name in stages:
-            cost = median_excess(stages[name].samples, baseline.samples)
-            tell(way.bench, case, "ns", name, cost=cost, frames=frames[name])
+            tell(way.bench, case, "ns", name, cost=stages[name].cost(baseline), frames=frames[name])
 
 
 def main():

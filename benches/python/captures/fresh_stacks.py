@@ -9,6 +9,8 @@ import gc
 from itertools import repeat
 from time import thread_time_ns
 
+from report import median_excess
+
 BATCH_NS = 400_000
 TIMES_TO_ADAPT = 100
 # `run`, `take_turns`, `batch`, and the innermost of the levels.
@@ -71,8 +73,13 @@ class Descent:
         self.batch = self.names["batch"]
 
     def enter(self, stage):
+        self.enter_by(stage, stage.leaf)
+
+    def enter_by(self, stage, leaf):
+        """The interpreter adapts the innermost call to whom it calls, so let it."""
         stage.prepare()
-        self.names["leaf"] = stage.leaf
+        self.names["leaf"] = leaf
+        self.batch(repeat(None, min(stage.repetitions, TIMES_TO_ADAPT)))
 
 
 class Stage:
@@ -80,7 +87,13 @@ class Stage:
 
     def __init__(self, leaf, prepare=lambda: None):
         self.leaf, self.prepare = leaf, prepare
-        self.repetitions, self.samples = 1, []
+        self.repetitions, self.samples, self.inside = 1, [], []
+
+    def cost(self, baseline):
+        """What a descent costs more than the baseline's, but no less than the call of the leaf does: to return from a deep
+        stack can be cheaper after it has been read.
+        """
+        return max(median_excess(self.samples, baseline.samples), median_excess(self.inside, baseline.inside))
 
 
 def take_turns(descent, stages, rounds):
@@ -88,17 +101,25 @@ def take_turns(descent, stages, rounds):
     for _ in range(rounds):
         for stage in stages:
             descent.enter(stage)
-            # The interpreter adapts the innermost call to whom it calls.
-            descent.batch(repeat(None, min(stage.repetitions, TIMES_TO_ADAPT)))
             start = thread_time_ns()
             descent.batch(repeat(None, stage.repetitions))
             stage.samples.append((thread_time_ns() - start) / (stage.repetitions * descent.chains))
 
 
+def take_turns_inside(descent, stages, rounds, library):
+    """The same for the call of the leaf alone: nanoseconds of wall-clock time."""
+    leaves = [library.timed(stage.leaf) for stage in stages]
+    for _ in range(rounds):
+        for stage, leaf in zip(stages, leaves):
+            descent.enter_by(stage, leaf)
+            library.take_timed_ns()
+            descent.batch(repeat(None, stage.repetitions))
+            stage.inside.append(library.take_timed_ns())
+
+
 def calibrate(descent, stages):
     for stage in stages:
         descent.enter(stage)
-        descent.batch(repeat(None, TIMES_TO_ADAPT))
         while True:
             start = thread_time_ns()
             descent.batch(repeat(None, stage.repetitions))
@@ -125,9 +146,10 @@ def on_bare_thread(function, *arguments):
         raise raised[0]
 
 
-def measure(descent, stages, rounds):
+def measure(descent, stages, rounds, library):
     gc.collect()
     gc.disable()
     calibrate(descent, stages)
     on_bare_thread(take_turns, descent, stages, rounds)
+    on_bare_thread(take_turns_inside, descent, stages, rounds // 4, library)
     gc.enable()

@@ -30,7 +30,7 @@ def growth(leaf, levels, count):
         held[next(slots)] = leaf()
 
     descent = fresh_stacks.Descent(fresh_stacks.RECURSION, levels)
-    descent.enter(fresh_stacks.Stage(keep))
+    descent.names["leaf"] = keep
     gc.collect()
     gc.disable()
     # What a first capture sets up belongs to nobody's traceback.

@@ -18,9 +18,13 @@ class Library:
         missing = bind()
         if missing:
             raise RuntimeError(f"this Python does not export {missing.decode()}")
-        make = held.stackweave_bench_python_function
-        make.argtypes, make.restype = [ctypes.c_size_t], ctypes.py_object
-        self.probe, self.torch_way = make(0), make(1)
+        for make in held.stackweave_bench_new_probe, held.stackweave_bench_new_torch_way, held.stackweave_bench_new_timed:
+            make.restype = ctypes.py_object
+        self.probe, self.torch_way = held.stackweave_bench_new_probe(), held.stackweave_bench_new_torch_way()
+        self.timed = held.stackweave_bench_new_timed
+        self.timed.argtypes = [ctypes.py_object]
+        self.take_timed_ns = held.stackweave_bench_take_timed_ns
+        self.take_timed_ns.restype = ctypes.c_double
         self.select = held.stackweave_bench_select
         self.select.argtypes, self.select.restype = [ctypes.c_size_t, ctypes.c_uint], None
         self.torch_way_len = held.stackweave_bench_torch_way_len

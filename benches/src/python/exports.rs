@@ -16,7 +16,10 @@ unsafe extern "C" {
     static mut bench_torch_way_unwind: Option<Unwind>;
 
     fn bench_python_bind() -> *const c_char;
-    fn bench_python_function(index: usize) -> *mut c_void;
+    fn bench_new_probe() -> *mut c_void;
+    fn bench_new_torch_way() -> *mut c_void;
+    fn bench_new_timed(callable: *mut c_void) -> *mut c_void;
+    fn bench_take_timed_ns() -> f64;
     fn bench_python_nothing(parts: c_uint) -> usize;
     fn bench_torch_way_capture(parts: c_uint) -> usize;
     fn bench_torch_capture(parts: c_uint) -> usize;
@@ -46,11 +49,32 @@ extern "C" fn stackweave_bench_python_bind() -> *const c_char {
     unsafe { bench_python_bind() }
 }
 
-/// A new function object; the GIL is held, and the library is bound.
+/// A new function object, by which Python calls the contender that is selected.
 #[unsafe(no_mangle)]
-extern "C" fn stackweave_bench_python_function(index: usize) -> *mut c_void {
+extern "C" fn stackweave_bench_new_probe() -> *mut c_void {
     // SAFETY: the caller is Python, which holds the GIL through `PyDLL`, after binding.
-    unsafe { bench_python_function(index) }
+    unsafe { bench_new_probe() }
+}
+
+/// A new function object, by which Python captures as torch does.
+#[unsafe(no_mangle)]
+extern "C" fn stackweave_bench_new_torch_way() -> *mut c_void {
+    // SAFETY: as for the probe.
+    unsafe { bench_new_torch_way() }
+}
+
+/// A new function object that times calls of another.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn stackweave_bench_new_timed(callable: *mut c_void) -> *mut c_void {
+    // SAFETY: as for the probe; the caller passes an object.
+    unsafe { bench_new_timed(callable) }
+}
+
+/// Wall-clock nanoseconds of a timed call, by those since this was asked last.
+#[unsafe(no_mangle)]
+extern "C" fn stackweave_bench_take_timed_ns() -> f64 {
+    // SAFETY: the GIL, held by the caller and in timed calls, guards the samples.
+    unsafe { bench_take_timed_ns() }
 }
 
 /// Gives the peer that captures as torch does its unwinder; 0 where libunwind is not installed.
