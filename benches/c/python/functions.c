@@ -110,14 +110,16 @@ size_t bench_capsule_len(object capsule)
     return bench_torch_way_len(python.capsule_pointer(capsule, traceback_name));
 }
 
-void bench_time_each(capture_parts_fn capture, unsigned parts, size_t repetitions, double *nanoseconds)
+size_t bench_time_each(capture_parts_fn capture, unsigned parts, size_t repetitions, double *nanoseconds)
 {
     /* Long enough for whoever waits for the GIL to have got it back from the last capture. */
-    static const struct timespec pause = {.tv_nsec = 200000};
+    static const struct timespec pause = {.tv_nsec = 1000000};
+    size_t answer = 0;
     for (size_t i = 0; i < repetitions; i++) {
         nanosleep(&pause, NULL);
         double start = monotonic_ns();
-        capture(parts);
+        answer = capture(parts);
         nanoseconds[i] = monotonic_ns() - start;
     }
+    return answer;
 }

@@ -8,8 +8,8 @@
 void bench_probe_select(capture_parts_fn capture, unsigned parts);
 /* What the probe's last capture answered. */
 size_t bench_probe_answer(void);
-/* Nanoseconds of wall-clock time for each of so many captures, with pauses between. */
-void bench_time_each(capture_parts_fn capture, unsigned parts, size_t repetitions, double *nanoseconds);
+/* Nanoseconds of wall-clock time for each of so many captures, with pauses between; and what the last one answered. */
+size_t bench_time_each(capture_parts_fn capture, unsigned parts, size_t repetitions, double *nanoseconds);
 
 /* New function objects: probe(), torch_way(parts), and one that times the calls of another. */
 object bench_new_probe(void);

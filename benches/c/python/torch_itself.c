@@ -18,6 +18,19 @@ struct shared_pointer {
 };
 enum { DISPOSE = 2, DESTROY = 3 };
 
+/* The first members of a `CapturedTraceback`. */
+struct vector {
+    const char *begin;
+    const char *end;
+    const char *capacity_end;
+};
+struct captured_traceback {
+    void *functions;
+    struct vector python;
+    struct vector native;
+};
+enum { PYTHON_FRAME_SIZE = 16 };
+
 /* A shared pointer comes back through a pointer that the caller passes as a hidden first argument. */
 static void *(*gather)(struct shared_pointer *result, bool python, bool script, bool native);
 
@@ -38,13 +51,19 @@ static void let_go(struct counts *counts)
         counts->functions[DESTROY](counts);
 }
 
-/* How many frames it took is known only to torch, so 1 says that it took some. */
+static size_t frames_of(const struct captured_traceback *traceback)
+{
+    return (size_t)(traceback->python.end - traceback->python.begin) / PYTHON_FRAME_SIZE +
+           (size_t)(traceback->native.end - traceback->native.begin) / sizeof(void *);
+}
+
 size_t bench_torch_capture(unsigned parts)
 {
     struct shared_pointer result = {0};
     gather(&result, parts & PART_PYTHON, false, parts & PART_NATIVE);
     if (!result.counts)
         return 0;
+    size_t frames = frames_of(result.object);
     let_go(result.counts);
-    return 1;
+    return frames;
 }

@@ -33,8 +33,11 @@ def main():
         if name in way.absent:
             tell("python/without-gil", case, "us", name, absent=way.absent[name])
             continue
-        samples = descend(LEVELS, lambda: library.time_each_without_gil(inner, PYTHON, REPETITIONS))
-        tell("python/without-gil", case, "us", name, cost=statistics.median(samples) / 1e3)
+        samples, frames = descend(LEVELS, lambda: library.time_each_without_gil(inner, PYTHON, REPETITIONS))
+        if frames < LEVELS:
+            tell("python/without-gil", case, "us", name, absent=f"wrong: {frames} Python frames")
+        else:
+            tell("python/without-gil", case, "us", name, cost=statistics.median(samples) / 1e3, frames=frames)
     stop.append(True)
     thread.join()
 

@@ -43,9 +43,10 @@ class Library:
         return self._torch_bind(path.encode()) == 0
 
     def time_each_without_gil(self, name, parts, repetitions):
-        """Wall-clock nanoseconds of each capture, made while another thread may hold the GIL."""
+        """Wall-clock nanoseconds of each capture, made while another thread may hold the GIL; the frames of the last."""
         samples = (ctypes.c_double * repetitions)()
         time_each = self.released.stackweave_bench_time_each
         time_each.argtypes = [ctypes.c_size_t, ctypes.c_uint, ctypes.c_size_t, ctypes.POINTER(ctypes.c_double)]
-        time_each(self.contender(name), parts, repetitions, samples)
-        return list(samples)
+        time_each.restype = ctypes.c_size_t
+        frames = time_each(self.contender(name), parts, repetitions, samples)
+        return list(samples), frames

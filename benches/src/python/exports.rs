@@ -27,7 +27,7 @@ unsafe extern "C" {
     fn bench_capsule_len(capsule: *mut c_void) -> usize;
     fn bench_probe_select(capture: CaptureParts, parts: c_uint);
     fn bench_probe_answer() -> usize;
-    fn bench_time_each(capture: CaptureParts, parts: c_uint, repetitions: usize, nanoseconds: *mut f64);
+    fn bench_time_each(capture: CaptureParts, parts: c_uint, repetitions: usize, nanoseconds: *mut f64) -> usize;
 }
 
 const OURS: usize = 1;
@@ -40,6 +40,10 @@ fn contender(number: usize) -> CaptureParts {
         3 => bench_torch_capture,
         _ => bench_python_nothing,
     }
+}
+
+fn frames(number: usize, answer: usize) -> usize {
+    if number == OURS { ours::frames(answer) } else { answer }
 }
 
 /// Null, or the name of what this Python does not export.
@@ -112,14 +116,19 @@ extern "C" fn stackweave_bench_select(number: usize, parts: c_uint) {
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_probe_frames(number: usize) -> usize {
     // SAFETY: reads a number that the GIL guards.
-    let answer = unsafe { bench_probe_answer() };
-    if number == OURS { ours::frames(answer) } else { answer }
+    frames(number, unsafe { bench_probe_answer() })
 }
 
-/// Wall-clock nanoseconds for each of so many captures.
+/// Wall-clock nanoseconds for each of so many captures; the frames of the last.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn stackweave_bench_time_each(number: usize, parts: c_uint, repetitions: usize, samples: *mut f64) {
+unsafe extern "C" fn stackweave_bench_time_each(
+    number: usize,
+    parts: c_uint,
+    repetitions: usize,
+    samples: *mut f64,
+) -> usize {
     // SAFETY: every contender may be called on a Python thread, with or without the GIL; the caller passes room for as
     // many samples.
-    unsafe { bench_time_each(contender(number), parts, repetitions, samples) };
+    let answer = unsafe { bench_time_each(contender(number), parts, repetitions, samples) };
+    frames(number, answer)
 }
