@@ -1,10 +1,13 @@
 """What a walk costs on fresh frames: python measure_walks.py LIBRARY
 
-Each walk is of new activations, called at the bottom of a recursion, and timed inside the call. The figure is the mean
-of a batch of walks, that of the batch at the cheapest quarter. What the interpreter does later, to take down frame objects that a walk made, is not in the figure of the
-public API.
+Each walk is of new activations, called at the bottom of a recursion, or of as many different functions, and timed inside
+the call. The figure is the mean of a batch of walks, that of the batch at the cheapest quarter. What the interpreter does
+later, to take down frame objects that a walk made, is not in the figure of the public API.
+
+replay: to code ids, along the last stack. source: to code ids, frame by frame. walk: to addresses of code objects.
 """
 
+import ctypes
 import gc
 import sys
 
@@ -13,35 +16,62 @@ import support
 BATCHES, BATCH = 60, 50
 
 
+def recursion(depth, leaf):
+    def recurse(depth):
+        return recurse(depth - 1) if depth else leaf()
+
+    return lambda: recurse(depth)
+
+
+def different_functions(depth, leaf):
+    made = {"f0": leaf}
+    for number in range(1, depth + 2):
+        exec(f"def f{number}(): return f{number - 1}()", made)
+    return made[f"f{depth + 1}"]
+
+
 def main(path):
     support.load(path)
     library = support.held
+    assert library.install() is None
     rate = library.ticks_per_nanosecond()
 
-    def recurse(depth, leaf):
-        return recurse(depth - 1, leaf) if depth else leaf()
-
-    def nanoseconds(name, depth):
-        leaf, batches = getattr(library, name), []
+    def nanoseconds(program, name, depth):
+        run, batches = program(depth, getattr(library, name)), []
         for _ in range(BATCHES):
             ticks = 0
             for _ in range(BATCH):
-                length = recurse(depth, leaf)
+                length = run()
                 ticks += library.ticks()
             batches.append(ticks / BATCH)
         return length, sorted(batches)[BATCHES // 4] / rate
 
     gc.disable()
-    _, nothing = nanoseconds("timed_nothing", 5)
-    for depth in 5, 20, 100:
-        start = depth - len(support.truth(sys._getframe())) - 2
-        row = [f"{sys.version.split()[0]:8} depth {depth:3}:"]
-        for name in "timed_walk", "timed_public_walk":
-            length, cost = nanoseconds(name, max(start, 0))
-            cost -= nothing
-            row.append(f"{name[6:].replace('_', ' ')} {cost:7.1f} ns, {cost / length:5.2f} a frame ({length});")
-        recurse(max(start, 0), lambda: row.append(f"repeated {library.repeated_walk() / length:5.2f} a frame"))
-        print(*row)
+    _, nothing = nanoseconds(recursion, "timed_nothing", 5)
+    version = sys.version.split()[0]
+    for program in recursion, different_functions:
+        for depth in 5, 20, 100:
+            start = max(depth - len(support.truth(sys._getframe())) - 3, 0)
+            row = [f"{version:8} {program.__name__.split('_')[0]:9} {depth:3}:"]
+            for name in "timed_replay", "timed_source", "timed_walk", "timed_public_walk":
+                length, cost = nanoseconds(program, name, start)
+                cost -= nothing
+                row.append(f"{name[6:].replace('_', ' ')} {cost:7.1f} ns, {cost / length:5.2f} a frame ({length});")
+            print(*row)
+    measure_names(library, version)
+
+
+def measure_names(library, version):
+    """Of 300 functions of 50 lines each, the last instruction."""
+    lines = "\n".join(f"    x{number} = [{number}, call, {number} * 2]" for number in range(48))
+    first, again = [], []
+    for number in range(300):
+        made = {"call": lambda: library.frames("source_walk", 8, ctypes.c_uint32(1))[0][2]}
+        exec(f"def made{number}():\n{lines}\n    return call()", made)
+        frame = ctypes.c_uint64(made[f"made{number}"]().words[0])
+        first.append(library.timed_locate(frame))
+        again.append(min(library.timed_locate(frame) for _ in range(20)))
+    print(f"{version:8} names: first {sorted(first)[150]:.0f} ns, again {sorted(again)[150]:.0f} ns (with 20 of the clock)")
 
 
 if __name__ == "__main__":

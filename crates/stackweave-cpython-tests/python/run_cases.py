@@ -26,13 +26,16 @@ class AtShutdown:
 def main(library):
     global at_shutdown
     support.load(library)
+    import death_cases
     import event_cases
     import outside_cases
+    import random_programs
+    import source_cases
     import walk_cases
 
     count, ignored = 0, []
     sys.unraisablehook = lambda fault: ignored.append((fault.object, fault.exc_value))
-    for module in outside_cases, walk_cases, event_cases:
+    for module in outside_cases, walk_cases, event_cases, source_cases, death_cases, random_programs:
         for name, case in list(vars(module).items()):
             if name.startswith("case_"):
                 case(library) if inspect.signature(case).parameters else case()

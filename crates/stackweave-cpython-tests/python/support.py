@@ -13,13 +13,25 @@ class Record(ctypes.Structure):
     ]
 
 
+class SourceFrame(ctypes.Structure):
+    """A frame with the id of its code, and its activation."""
+
+    _fields_ = [("words", ctypes.c_uint64 * 2)]
+
+
 class Outcome(ctypes.Structure):
     _fields_ = [("len", ctypes.c_size_t), ("stop", ctypes.c_char_p)]
 
 
-TEXTS = "fallback_reason unavailable foreign_thread misplaced_activations describe self_test_with_table_of"
-NUMBERS = "allocations walk_while_held seen samples cut_samples torn_samples ticks line"
-WALKS = "walk walk_interrupted walk_public walk_thread walk_reader"
+TEXTS = """
+    fallback_reason unavailable foreign_thread misplaced_activations describe self_test_with_table_of install locate stats
+    differing_walks
+"""
+NUMBERS = """
+    allocations walk_while_held seen samples cut_samples torn_samples ticks line replayed thread_count source_seen
+    whole_samples differing_repeats resident_bytes code_id
+"""
+WALKS = "walk walk_interrupted walk_public walk_thread walk_reader source_walk source_walk_thread"
 EACH_FRAME_IS_ENTERED = sys.version_info < (3, 11)
 
 
@@ -31,7 +43,8 @@ class Library:
         for names, result in (TEXTS, ctypes.c_char_p), (NUMBERS, ctypes.c_uint64), (WALKS, Outcome):
             for name in names.split():
                 getattr(self, name).restype = result
-        self.ticks_per_nanosecond.restype = self.repeated_walk.restype = ctypes.c_double
+        for name in "ticks_per_nanosecond repeated_walk repeated_replay timed_locate".split():
+            getattr(self, name).restype = ctypes.c_double
         self.hold_gil.restype = ctypes.c_bool
         self.report_at_exit.restype = None
 
@@ -41,7 +54,7 @@ class Library:
         return function
 
     def frames(self, walk, room, *arguments):
-        records = (Record * room)()
+        records = ((SourceFrame if walk.startswith("source_") else Record) * room)()
         outcome = getattr(self, walk)(*arguments, records, ctypes.c_size_t(room))
         return records[: outcome.len], outcome.stop.decode()
 
@@ -52,6 +65,8 @@ held = released = None
 def load(path):
     global held, released
     held, released = Library(ctypes.PyDLL, path), Library(ctypes.CDLL, path)
+    fault = held.install()
+    assert fault is None, fault
 
 
 def truth(frame):
@@ -111,6 +126,9 @@ def check(what="", *_, native=True, without_gil=True):
         compare(frames, expected, (what, walk))
         if walk != "walk_public":
             check_activations(frames, (what, walk))
+    for library in (held, released) if without_gil else (held,):
+        differing = library.differing_walks()
+        assert not differing, (what, differing.decode())
     if native:
         misplaced = held.misplaced_activations()
         assert not misplaced, (what, misplaced.decode(), named(frames, expected))

@@ -10,8 +10,11 @@ pub mod activations;
 pub mod codes;
 pub mod gil;
 pub mod pythons;
+pub mod repeated;
 pub mod shutdown;
 pub mod signals;
+pub mod source_signals;
+pub mod sources;
 pub mod timing;
 pub mod walks;
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use stackweave_cpython::{Interpreter, PythonFrame};
 
+use crate::sources::{self, REPLAYING, Stack};
+
 fn report(what: &str) {
     let line = match Interpreter::find() {
         Ok(interpreter) => {
@@ -31,8 +33,10 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub extern "C" fn cpython_tests_walk_through_shutdown() {
     let interpreter = Interpreter::find().expect("it is supported");
     let mut frames = [PythonFrame::default(); 64];
+    let mut stack = Stack::with_room(64);
     while !STOP.load(Ordering::Acquire) {
         interpreter.walk(&mut frames);
+        sources::walk(REPLAYING, &mut stack);
     }
     report("daemon");
     std::thread::sleep(Duration::from_secs(1));

@@ -4,7 +4,10 @@ use std::arch::x86_64::_rdtsc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use stackweave_cpython::{Interpreter, PublicApi, PythonFrame};
+use stackweave_core::{FrameSource, RawFrame, SourceWalk, StackPointer};
+use stackweave_cpython::{Interpreter, PublicApi, PythonFrame, PythonSource};
+
+use crate::sources::with_memory;
 
 const DEPTH: usize = 256;
 static TICKS: AtomicU64 = AtomicU64::new(0);
@@ -24,6 +27,37 @@ pub extern "C" fn cpython_tests_timed_walk() -> usize {
     let mut frames = [PythonFrame::default(); DEPTH];
     let interpreter = Interpreter::find().expect("it is supported");
     timed(|| interpreter.walk(std::hint::black_box(&mut frames)).len)
+}
+
+fn timed_source(memory: &mut [u64]) -> usize {
+    let (mut frames, mut activations) = ([RawFrame::default(); DEPTH], [StackPointer(0); DEPTH]);
+    let source = PythonSource::install().expect("there is an interpreter");
+    timed(|| {
+        let (frames, activations) = std::hint::black_box((&mut frames[..], &mut activations[..]));
+        source.walk(SourceWalk { frames, activations, memory, source: 0, in_signal_handler: false }).len
+    })
+}
+
+/// One walk to code ids along the last stack, timed.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_timed_replay() -> usize {
+    with_memory(timed_source)
+}
+
+/// One walk to code ids without a last stack, timed.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_timed_source() -> usize {
+    timed_source(&mut [])
+}
+
+/// Nanoseconds for naming a frame, the first time and again.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_timed_locate(frame: u64) -> f64 {
+    let source = PythonSource::install().expect("there is an interpreter");
+    let frame = RawFrame::from_bits(frame).expect("a walk wrote it");
+    let start = Instant::now();
+    std::hint::black_box(source.locate(std::hint::black_box(frame)));
+    start.elapsed().as_nanos() as f64
 }
 
 /// One walk by the public API, timed.
@@ -48,6 +82,24 @@ pub extern "C" fn cpython_tests_repeated_walk() -> f64 {
         start.elapsed().as_nanos() as f64 / f64::from(WALKS)
     };
     (0..50).map(round).fold(f64::INFINITY, f64::min)
+}
+
+/// The same for walks to code ids, along the last stack.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_repeated_replay() -> f64 {
+    const WALKS: u32 = 1000;
+    let (mut frames, mut activations) = ([RawFrame::default(); DEPTH], [StackPointer(0); DEPTH]);
+    let source = PythonSource::install().expect("there is an interpreter");
+    let mut round = |memory: &mut [u64]| {
+        let start = Instant::now();
+        for _ in 0..WALKS {
+            let (frames, activations) = (&mut frames[..], &mut activations[..]);
+            let walk = SourceWalk { frames, activations, memory, source: 0, in_signal_handler: false };
+            std::hint::black_box(source.walk(std::hint::black_box(walk)));
+        }
+        start.elapsed().as_nanos() as f64 / f64::from(WALKS)
+    };
+    with_memory(|memory| std::iter::repeat_with(|| round(memory)).take(50).fold(f64::INFINITY, f64::min))
 }
 
 /// Nothing, timed.

@@ -4,9 +4,11 @@ use std::ffi::{CString, c_char};
 use std::ptr::null;
 
 use stackweave_cpython::{
-    FrameReader, Interpreter, PublicApi, PythonFrame, ThreadStatePointer, Unavailable, Walked, self_test,
+    FrameReader, Interpreter, PublicApi, PythonFrame, SourceStop, ThreadStatePointer, Unavailable, Walked, self_test,
 };
 use stackweave_testkit::counting_allocator;
+
+use crate::sources::{self, INTERRUPTED, PLAIN, REPLAYING, Stack, with_memory};
 
 /// Room for the deepest stack of the tests.
 pub const DEPTH: usize = 16384;
@@ -40,9 +42,16 @@ pub struct Outcome {
     stop: *const c_char,
 }
 
+impl Outcome {
+    /// So many frames, and why no more.
+    pub fn new(len: usize, stop: SourceStop) -> Self {
+        Self { len, stop: lasting(stop.as_str()) }
+    }
+}
+
 impl From<Walked> for Outcome {
     fn from(walked: Walked) -> Self {
-        Self { len: walked.len, stop: lasting(walked.stop.as_str()) }
+        Self::new(walked.len, walked.stop)
     }
 }
 
@@ -148,15 +157,24 @@ pub extern "C" fn cpython_tests_unavailable() -> *const c_char {
     Interpreter::find().map_or_else(|reason: Unavailable| lasting(&reason.to_string()), |_| null())
 }
 
-/// How often a walk asks for memory.
+/// How often walks ask for memory, the first sight of code objects included.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_allocations() -> u64 {
     let mut frames = vec![PythonFrame::default(); DEPTH];
+    let mut stack = Stack::with_room(DEPTH);
     let interpreter = interpreter();
+    // What this thread keeps for its walks is made now.
+    with_memory(|_| ());
     let before = counting_allocator::requests();
-    let walked = [interpreter.walk(&mut frames), interpreter.walk_interrupted(&mut frames)];
+    let lengths = [
+        interpreter.walk(&mut frames).len,
+        interpreter.walk_interrupted(&mut frames).len,
+        sources::walk(REPLAYING, &mut stack).len,
+        sources::walk(PLAIN, &mut stack).len,
+        sources::walk(INTERRUPTED, &mut stack).len,
+    ];
     let after = counting_allocator::requests();
-    assert!(walked.iter().all(|walked| walked.len > 0));
+    assert!(lengths[0] > 0 && lengths.iter().all(|length| *length == lengths[0]));
     after - before
 }
 

@@ -2,12 +2,16 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot do its work must fail")]
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::ptr::null_mut;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use stackweave_cpython::{FrameReader, Interpreter, PythonFrame, SourceStop, Unavailable};
+use stackweave_core::{FrameSource, RawFrame, SourceWalk, StackPointer};
+use stackweave_cpython::{FrameReader, Interpreter, PythonFrame, PythonSource, SourceStop, Unavailable};
 use stackweave_cpython_tests::pythons::pythons;
 use stackweave_testkit::child;
 
@@ -52,16 +56,63 @@ fn come_and_go(path: &Path, mode: c_int) {
         let initialize: extern "C" fn(c_int) = transmute(library.symbol("Py_InitializeEx"));
         let run: extern "C" fn(*const c_char) -> c_int = transmute(library.symbol("PyRun_SimpleString"));
         let finalize: extern "C" fn() -> c_int = transmute(library.symbol("Py_FinalizeEx"));
+        let add_hook: extern "C" fn(Hook, *mut c_void) -> c_int = transmute(library.symbol("PySys_AddAuditHook"));
         for _ in 0..2 {
             initialize(0);
             assert_eq!(run(c"sum(n for n in range(10))".as_ptr()), 0);
             assert_eq!(walk(), (0, SourceStop::EndOfStack), "no frame is left");
             let reader = FrameReader::choose().expect("there is an interpreter");
             assert_eq!(reader.fallback_reason(), None);
+            add_hook(hook, null_mut());
+            name_new_functions(run);
             assert_eq!(finalize(), 0);
             let (len, stop) = walk();
             assert!(len == 0 && matches!(stop, SourceStop::NotInitialized | SourceStop::Finalizing), "after: {stop}");
         }
+    }
+}
+
+type Hook = unsafe extern "C" fn(*const c_char, *mut c_void, *mut c_void) -> c_int;
+
+/// What `hook` has seen.
+static SEEN: Mutex<Vec<RawFrame>> = Mutex::new(Vec::new());
+
+/// Notes the innermost frame when Python code says so.
+///
+/// # Safety
+/// The interpreter calls it, with the GIL held.
+unsafe extern "C" fn hook(event: *const c_char, _: *mut c_void, _: *mut c_void) -> c_int {
+    // SAFETY: events are C strings.
+    if unsafe { CStr::from_ptr(event) } != c"walk" {
+        return 0;
+    }
+    let (frames, activations) = (&mut [RawFrame::default(); 4], &mut [StackPointer(0); 4]);
+    let source = PythonSource::install().expect("there is an interpreter");
+    let walk = SourceWalk { frames, activations, memory: &mut [], source: 0, in_signal_handler: false };
+    assert_eq!(source.walk(walk).len, 3);
+    SEEN.lock().unwrap().push(frames[0]);
+    0
+}
+
+/// Code objects of an interpreter that is gone keep their names, and give theirs to none of the next.
+fn name_new_functions(run: extern "C" fn(*const c_char) -> c_int) {
+    static LIVES: AtomicUsize = AtomicUsize::new(0);
+    const FUNCTIONS: usize = 50;
+    let life = LIVES.fetch_add(1, Ordering::Relaxed);
+    let source = PythonSource::install().expect("there is an interpreter");
+    assert_eq!(source.stats().death_watch, "watching");
+    let program = format!(
+        "import sys
+for number in range({FUNCTIONS}):
+    exec(f'def life{life}_{{number}}(): sys.audit(\"walk\")\\nlife{life}_{{number}}()')
+"
+    );
+    assert_eq!(run(CString::new(program).unwrap().as_ptr()), 0);
+    let seen = SEEN.lock().unwrap();
+    assert_eq!(seen.len(), FUNCTIONS * (life + 1));
+    for (index, frame) in seen.iter().enumerate() {
+        let name = source.locate(*frame).expect("it was walked").name;
+        assert_eq!(*name, format!("life{}_{}", index / FUNCTIONS, index % FUNCTIONS));
     }
 }
 

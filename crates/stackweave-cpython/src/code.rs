@@ -7,7 +7,7 @@ use crate::frame::CodePointer;
 use crate::interpreter::Interpreter;
 use crate::line_table::{LineTable, LineTableFormat};
 use crate::memory::{is_plausible, load, word};
-use crate::text::{bytes, text};
+use crate::text::{Text, bytes, text};
 
 /// Where every object has its type.
 const OBJECT_TYPE: usize = 8;
@@ -45,6 +45,17 @@ impl CodeInfo {
     }
 }
 
+/// The same, still in the code object, or wherever it was copied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CodeParts<'a> {
+    pub(crate) name: Text<'a>,
+    pub(crate) qualname: Option<Text<'a>>,
+    pub(crate) filename: Text<'a>,
+    pub(crate) first_line: i32,
+    pub(crate) line_table: &'a [u8],
+    pub(crate) format: LineTableFormat,
+}
+
 impl Interpreter {
     /// Copies a code object. `None` when it is an object of another type.
     ///
@@ -53,7 +64,24 @@ impl Interpreter {
     /// # Safety
     /// The object is alive during the call: a frame of it has not returned, or the caller holds a reference.
     pub unsafe fn read_code(&self, code: CodePointer) -> Option<CodeInfo> {
-        let (address, layout) = (code.address(), self.layout);
+        // SAFETY: passed on to the caller.
+        let parts = unsafe { self.code_parts(code.address()) }?;
+        Some(CodeInfo {
+            name: parts.name.decode(),
+            qualname: parts.qualname.map(Text::decode),
+            filename: parts.filename.decode(),
+            first_line: parts.first_line,
+            line_table: parts.line_table.into(),
+            format: parts.format,
+        })
+    }
+
+    /// What a code object holds. Nothing is copied, called or allocated.
+    ///
+    /// # Safety
+    /// As for [`Interpreter::read_code`]; and for as long as the parts are used.
+    pub(crate) unsafe fn code_parts<'a>(&self, address: u64) -> Option<CodeParts<'a>> {
+        let layout = self.layout;
         // SAFETY: what lives at the address is an object, which begins with its reference count and its type.
         if !is_plausible(address) || unsafe { word(address, OBJECT_TYPE) } != self.code_type {
             return None;
@@ -62,7 +90,7 @@ impl Interpreter {
         // (except `co_filename` by an importer, before the code first runs).
         unsafe {
             let text_at = |offset| text(&layout.text, word(address, offset));
-            Some(CodeInfo {
+            Some(CodeParts {
                 name: text_at(layout.code.name)?,
                 qualname: layout.code.qualname.and_then(text_at),
                 filename: text_at(layout.code.filename)?,

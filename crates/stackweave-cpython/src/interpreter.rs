@@ -49,6 +49,11 @@ impl Interpreter {
         self.layout.minor
     }
 
+    /// The same for an interpreter that may have no table; 0 if there is none.
+    pub(crate) fn minor_of_any() -> u8 {
+        Symbols::find().and_then(|symbols| version(symbols).ok()).map_or(0, |(_, minor)| minor)
+    }
+
     /// This interpreter with the table of another version, as if its layout had moved: for tests of the self-test.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
@@ -113,7 +118,7 @@ pub(crate) unsafe fn first_of<F: Copy>(symbols: Symbols, names: &[&'static CStr]
 }
 
 /// `Py_Version` is a word of data since 3.11; before, the version is a text only.
-fn version(symbols: Symbols) -> Result<(u8, u8), Unavailable> {
+pub(crate) fn version(symbols: Symbols) -> Result<(u8, u8), Unavailable> {
     if let Some(word) = symbols.address(c"Py_Version") {
         // SAFETY: it is a constant `unsigned long`.
         let [major, minor, ..] = unsafe { word.cast::<c_ulong>().read() }.to_be_bytes()[4..] else {

@@ -15,6 +15,26 @@
 //!     Err(reason) => assert_eq!(reason, Unavailable::NoInterpreter),
 //! }
 //! ```
+//!
+//! [`PythonSource`] is the same as a [`FrameSource`](stackweave_core::FrameSource): with ids instead of the addresses of
+//! code objects, and names for them that outlive those.
+//!
+//! # In signal handlers
+//!
+//! A handler may interrupt the interpreter between any two stores. What is guaranteed then:
+//!
+//! - From 3.13 on the stack is whole, wherever the signal came. The line of the innermost frame may be that of an
+//!   instruction before: the interpreter notes it only where it could call something.
+//! - On 3.11 and 3.12, if the signal came while an eval loop was starting or ending, the frames of that loop may be missing, or
+//!   all frames, with [`SourceStop::Interrupted`]: a few in ten thousand under a storm of signals. The
+//!   interpreter announces a loop before it has filled in what it says of it, so until then it is whatever the stack held
+//!   before. That is believed only if it fits the whole chain; once in some hundreds of thousands of signals what was left by
+//!   a loop that has just ended does fit, and its frames are shown.
+//! - On 3.10 all frames are there, but if the signal came while a loop was starting or ending, which loop runs which frame may
+//!   be off by one: in a greenlet when starting, everywhere when ending.
+//! - Nothing is allocated, no lock is taken, the GIL is not touched; code objects that were never seen before are
+//!   named all the same. What the handler saw is not recorded for later walks.
+//! - Where only the public API can be used there are no frames.
 
 #![allow(clippy::inline_always, reason = "a walk is a few dozen nanoseconds: what is inlined is measured")]
 #![allow(
@@ -23,6 +43,10 @@
 )]
 
 mod code;
+mod code_blob;
+mod code_names;
+mod code_table;
+mod death_watch;
 mod debug_offsets;
 mod frame;
 mod frame_reader;
@@ -30,10 +54,14 @@ mod interpreter;
 mod line_table;
 mod memory;
 mod public_api;
+mod public_source;
 mod self_test;
+mod source;
+mod stats;
 mod symbols;
 mod text;
 mod thread_state;
+mod threads;
 mod unavailable;
 mod version;
 mod walk;
@@ -45,6 +73,8 @@ pub use interpreter::Interpreter;
 pub use line_table::{Entries, Entry, LineTable, LineTableFormat};
 pub use public_api::PublicApi;
 pub use self_test::self_test;
+pub use source::PythonSource;
 pub use stackweave_core::{Position, SourceStop};
+pub use stats::PythonStats;
 pub use thread_state::ThreadStatePointer;
 pub use unavailable::Unavailable;

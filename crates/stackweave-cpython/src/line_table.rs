@@ -13,6 +13,10 @@ pub enum LineTableFormat {
     Lines,
     /// 3.11 and later: entries of several forms, with columns.
     Locations,
+    /// 3.9: pairs of bytes, a number of code bytes before a step in lines.
+    Steps,
+    /// A form that is not known: no instruction has a place.
+    Unknown,
 }
 
 /// A range of instructions that share a position.
@@ -49,7 +53,7 @@ impl<'a> LineTable<'a> {
 
     /// All ranges, in the order of the code.
     pub const fn entries(&self) -> Entries<'a> {
-        Entries { bytes: self.bytes, line: self.first_line, offset: 0, format: self.format }
+        Entries { bytes: self.bytes, line: self.first_line, offset: 0, format: self.format, is_over: false }
     }
 }
 
@@ -60,6 +64,8 @@ pub struct Entries<'a> {
     line: i32,
     offset: u32,
     format: LineTableFormat,
+    /// Whether the last range, to which the table has no bytes of its own, has been given. Only of 3.9.
+    is_over: bool,
 }
 
 impl Iterator for Entries<'_> {
@@ -69,6 +75,8 @@ impl Iterator for Entries<'_> {
         let (length, position) = match self.format {
             LineTableFormat::Lines => self.lines()?,
             LineTableFormat::Locations => self.location()?,
+            LineTableFormat::Steps => self.steps()?,
+            LineTableFormat::Unknown => return None,
         };
         let start = self.offset;
         self.offset = start.saturating_add(length);
@@ -88,6 +96,18 @@ impl Entries<'_> {
         }
         self.step(step.into());
         Some((length.into(), self.here(0, None)))
+    }
+
+    /// The step in lines comes after the range; after the last step the code goes on.
+    fn steps(&mut self) -> Option<(u32, Position)> {
+        let here = self.here(0, None);
+        let Some(length) = self.byte() else {
+            let rest = u32::MAX - self.offset;
+            return (!core::mem::replace(&mut self.is_over, true)).then_some((rest, here));
+        };
+        let step = i8::from_le_bytes([self.byte()?]);
+        self.step(step.into());
+        Some((length.into(), here))
     }
 
     /// One byte says the form and the length, in code units; what follows depends on the form.
@@ -182,6 +202,14 @@ mod tests {
         let table = LineTable::new(&bytes, 10, LineTableFormat::Lines);
         assert_eq!(table.position(12).line, Some(15));
         assert_eq!(table.position(14), Position::default());
+    }
+
+    #[test]
+    fn steps_come_after_their_range_and_the_last_range_goes_on() {
+        let table = LineTable::new(&[4, 1, 6, 0xfe, 255, 0, 3, 2], 10, LineTableFormat::Steps);
+        let found = [0, 3, 4, 9, 10, 267, 268, 100_000].map(|instruction| table.position(instruction).line.unwrap());
+        assert_eq!(found, [10, 10, 11, 11, 9, 9, 11, 11]);
+        assert_eq!(LineTable::new(&[4, 1], 10, LineTableFormat::Unknown).position(0), Position::default());
     }
 
     fn location(bytes: &[u8]) -> Position {

@@ -37,6 +37,15 @@ pub(crate) unsafe fn load<T: Copy>(address: u64, offset: usize) -> T {
     unsafe { pointer.cast::<T>().read_volatile() }
 }
 
+/// The same word, as one that the compiler knows nothing about. After a comparison it takes two equal words for one: a
+/// prediction that has come true would be replaced by what it predicted, and waited for.
+#[inline(always)]
+pub(crate) fn opaque(mut word: u64) -> u64 {
+    // SAFETY: no instruction.
+    unsafe { core::arch::asm!("/* {0} */", inout(reg) word, options(pure, nomem, nostack, preserves_flags)) };
+    word
+}
+
 /// Copies what is at `address`, by the kernel: false, not a fault, when it can't be read.
 pub(crate) fn copy_guarded(address: u64, words: &mut [u64]) -> bool {
     let length = size_of_val(words);

@@ -9,9 +9,11 @@ use std::sync::OnceLock;
 use stackweave_core::SourceStop;
 
 use crate::frame::{CodePointer, PythonFrame, Walked};
-use crate::interpreter::first_of;
+use crate::interpreter::{first_of, version};
 use crate::symbols::Symbols;
+use crate::thread_state::is_state_of_this_thread;
 use crate::unavailable::Unavailable;
+use crate::version::Layout;
 
 pub(crate) type Object = *mut c_void;
 
@@ -19,7 +21,9 @@ pub(crate) type Object = *mut c_void;
 #[derive(Clone, Copy, Debug)]
 pub struct PublicApi {
     is_initialized: unsafe extern "C" fn() -> c_int,
-    holds_gil: unsafe extern "C" fn() -> c_int,
+    may_hold_gil: unsafe extern "C" fn() -> c_int,
+    this_thread_state: unsafe extern "C" fn() -> *mut c_void,
+    holder_state: unsafe extern "C" fn() -> *mut c_void,
     current_frame: unsafe extern "C" fn() -> Object,
     frame_back: unsafe extern "C" fn(Object) -> Object,
     frame_code: unsafe extern "C" fn(Object) -> Object,
@@ -27,6 +31,7 @@ pub struct PublicApi {
     as_long: unsafe extern "C" fn(Object) -> c_long,
     increment: unsafe extern "C" fn(Object),
     decrement: unsafe extern "C" fn(Object),
+    minor: u8,
 }
 
 impl PublicApi {
@@ -41,7 +46,9 @@ impl PublicApi {
         let found = unsafe {
             Self {
                 is_initialized: first_of(symbols, &[c"Py_IsInitialized"])?,
-                holds_gil: first_of(symbols, &[c"PyGILState_Check"])?,
+                may_hold_gil: first_of(symbols, &[c"PyGILState_Check"])?,
+                this_thread_state: first_of(symbols, &[c"PyGILState_GetThisThreadState"])?,
+                holder_state: first_of(symbols, &[c"PyThreadState_GetUnchecked", c"_PyThreadState_UncheckedGet"])?,
                 current_frame: first_of(symbols, &[c"PyEval_GetFrame"])?,
                 frame_back: first_of(symbols, &[c"PyFrame_GetBack"])?,
                 frame_code: first_of(symbols, &[c"PyFrame_GetCode"])?,
@@ -49,6 +56,7 @@ impl PublicApi {
                 as_long: first_of(symbols, &[c"PyLong_AsLong"])?,
                 increment: first_of(symbols, &[c"Py_IncRef"])?,
                 decrement: first_of(symbols, &[c"Py_DecRef"])?,
+                minor: version(symbols)?.1,
             }
         };
         Ok(FOUND.get_or_init(|| found))
@@ -57,39 +65,76 @@ impl PublicApi {
     /// Walks this thread's frames, innermost first. Where native code entered Python is not known this way. Needs the
     /// GIL, and does not take it: without, the result is empty.
     pub fn walk(&self, frames: &mut [PythonFrame]) -> Walked {
+        let mut len = 0;
+        let write = &mut |frame| {
+            *frames.get_mut(len).ok_or(SourceStop::DepthLimit)? = frame;
+            len += 1;
+            Ok(())
+        };
+        let stop = match self.current_frame() {
+            // SAFETY: the GIL is held, and the frame is a reference of ours.
+            Ok(first) => unsafe { self.visit(first, write) },
+            Err(stop) => stop,
+        };
+        Walked { len, stop }
+    }
+
+    /// A reference to this thread's innermost frame; null if it has none.
+    pub(crate) fn current_frame(&self) -> Result<Object, SourceStop> {
         // SAFETY: may be called at any time.
         if unsafe { (self.is_initialized)() } == 0 {
-            return Walked::nothing(SourceStop::NotInitialized);
+            return Err(SourceStop::NotInitialized);
         }
         if !self.holds_gil() {
-            return Walked::nothing(SourceStop::NoGil);
+            return Err(SourceStop::NoGil);
         }
-        let mut len = 0;
-        // SAFETY: the GIL is held, so each function may be called with a live frame: the first is borrowed from the
-        // thread, the others are references of ours, given back after use.
+        // SAFETY: the GIL is held; the frame is borrowed from the thread.
         unsafe {
-            let mut frame = (self.current_frame)();
+            let frame = (self.current_frame)();
             if !frame.is_null() {
                 (self.increment)(frame);
             }
-            while !frame.is_null() {
-                let Some(slot) = frames.get_mut(len) else {
-                    (self.decrement)(frame);
-                    return Walked { len, stop: SourceStop::DepthLimit };
-                };
-                *slot = self.read(frame);
-                len += 1;
-                let back = (self.frame_back)(frame);
+            Ok(frame)
+        }
+    }
+
+    /// Goes along the frames until there are no more, or the visitor has a reason to stop. The code object of a frame is
+    /// alive while it is visited.
+    ///
+    /// # Safety
+    /// The GIL is held, `frame` is null or a reference to a frame object that this function may give up.
+    pub(crate) unsafe fn visit(
+        &self,
+        mut frame: Object,
+        visitor: &mut dyn FnMut(PythonFrame) -> Result<(), SourceStop>,
+    ) -> SourceStop {
+        while !frame.is_null() {
+            // SAFETY: each frame is a reference of ours, given back after use.
+            unsafe {
+                let visited = visitor(self.read(frame));
+                let back = if visited.is_ok() { (self.frame_back)(frame) } else { core::ptr::null_mut() };
                 (self.decrement)(frame);
+                if let Err(stop) = visited {
+                    return stop;
+                }
                 frame = back;
             }
         }
-        Walked { len, stop: SourceStop::EndOfStack }
+        SourceStop::EndOfStack
     }
 
+    /// Whether this thread holds the GIL. Once there was a sub-interpreter, `PyGILState_Check` says so of every thread.
     pub(crate) fn holds_gil(&self) -> bool {
-        // SAFETY: may be called at any time.
-        unsafe { (self.holds_gil)() != 0 }
+        // SAFETY: may be called at any time, from any thread; the states are not followed.
+        let (may, own, holder) =
+            unsafe { ((self.may_hold_gil)() != 0, (self.this_thread_state)() as u64, (self.holder_state)() as u64) };
+        if !may || holder == 0 {
+            return false;
+        }
+        // From 3.12 on a thread that does not hold it has no holder to tell of.
+        self.minor >= 12
+            || own == holder
+            || Layout::of_minor(self.minor).is_some_and(|layout| is_state_of_this_thread(layout, holder))
     }
 
     /// # Safety

@@ -1,4 +1,6 @@
-//! The contents of `str` and `bytes` objects, copied without calling the interpreter.
+//! The contents of `str` and `bytes` objects, read without calling the interpreter.
+//!
+//! Hot file, but for decoding: no allocation, no lock, no GIL, async-signal-safe.
 
 use crate::memory::{is_plausible, load};
 use crate::version::TextLayout;
@@ -11,12 +13,38 @@ const ASCII: u32 = 1 << 6;
 /// Longer names are not names: the object is not what it should be.
 const LONGEST: usize = 1 << 24;
 
-/// The text of a `str`. A lone surrogate, which stands for a byte of a file name that is not UTF-8, becomes U+FFFD.
-/// `None` where there is no `str`.
+/// The characters of a `str` as it keeps them: one, two or four bytes each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Text<'a> {
+    /// The bytes of a character; 0 for no text.
+    pub(crate) width: u8,
+    pub(crate) bytes: &'a [u8],
+}
+
+impl Text<'_> {
+    /// As UTF-8. A lone surrogate, which stands for a byte of a file name that is not UTF-8, becomes U+FFFD.
+    pub(crate) fn decode(self) -> String {
+        match self.width {
+            1 => self.bytes.iter().copied().map(char::from).collect(),
+            2 => {
+                let points = self.bytes.as_chunks().0.iter().map(|point| u16::from_le_bytes(*point).into());
+                points.map(|point| char::from_u32(point).unwrap_or(LOST)).collect()
+            }
+            _ => {
+                let points = self.bytes.as_chunks().0.iter().map(|point| u32::from_le_bytes(*point));
+                points.map(|point| char::from_u32(point).unwrap_or(LOST)).collect()
+            }
+        }
+    }
+}
+
+const LOST: char = char::REPLACEMENT_CHARACTER;
+
+/// The characters of a `str`. `None` where there is no `str`.
 ///
 /// # Safety
-/// `object` is null or a `str` that is alive.
-pub(crate) unsafe fn text(layout: &TextLayout, object: u64) -> Option<String> {
+/// `object` is null or a `str` that stays alive.
+pub(crate) unsafe fn text<'a>(layout: &TextLayout, object: u64) -> Option<Text<'a>> {
     if !is_plausible(object) {
         return None;
     }
@@ -28,45 +56,34 @@ pub(crate) unsafe fn text(layout: &TextLayout, object: u64) -> Option<String> {
     } else {
         object + if state & ASCII == 0 { layout.compact } else { layout.ascii } as u64
     };
-    if length > LONGEST || data == 0 {
+    let width = (state >> KIND_SHIFT) & KIND_MASK;
+    if length > LONGEST || data == 0 || !matches!(width, 1 | 2 | 4) {
         return None;
     }
     // SAFETY: the data of a live string is `length` characters of that width, and never changes.
-    unsafe {
-        match (state >> KIND_SHIFT) & KIND_MASK {
-            1 => Some(slice::<u8>(data, length).iter().copied().map(char::from).collect()),
-            2 => Some(
-                char::decode_utf16(slice::<u16>(data, length).iter().copied())
-                    .map(|unit| unit.unwrap_or(LOST))
-                    .collect(),
-            ),
-            4 => Some(slice::<u32>(data, length).iter().map(|point| char::from_u32(*point).unwrap_or(LOST)).collect()),
-            _ => None,
-        }
-    }
+    let bytes = unsafe { slice(data, length * width as usize) };
+    Some(Text { width: width as u8, bytes })
 }
-
-const LOST: char = char::REPLACEMENT_CHARACTER;
 
 /// The contents of a `bytes` object. `None` where there is none.
 ///
 /// # Safety
-/// `object` is null or a `bytes` that is alive.
-pub(crate) unsafe fn bytes(layout: &TextLayout, object: u64) -> Option<Box<[u8]>> {
+/// `object` is null or a `bytes` that stays alive.
+pub(crate) unsafe fn bytes<'a>(layout: &TextLayout, object: u64) -> Option<&'a [u8]> {
     if !is_plausible(object) {
         return None;
     }
     // SAFETY: the caller says that it is a live `bytes`, which never changes.
     unsafe {
         let length = load::<usize>(object, layout.bytes_length);
-        (length <= LONGEST).then(|| slice::<u8>(object + layout.bytes as u64, length).into())
+        (length <= LONGEST).then(|| slice(object + layout.bytes as u64, length))
     }
 }
 
 /// # Safety
-/// There are `length` values at `address`, for as long as the slice is used.
-unsafe fn slice<'a, T>(address: u64, length: usize) -> &'a [T] {
-    // SAFETY: passed on to the caller; the data of strings is aligned to its characters.
+/// There are `length` bytes at `address`, for as long as the slice is used.
+unsafe fn slice<'a>(address: u64, length: usize) -> &'a [u8] {
+    // SAFETY: passed on to the caller.
     unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(address as usize), length) }
 }
 
@@ -88,7 +105,7 @@ mod tests {
     fn read(layout: &TextLayout, state: u32, length: usize, data: &[u8]) -> Option<String> {
         let words = object(layout, state, length, data);
         // SAFETY: the words are a string of this layout.
-        unsafe { text(layout, words.as_ptr() as u64) }
+        unsafe { text(layout, words.as_ptr() as u64) }.map(Text::decode)
     }
 
     #[test]

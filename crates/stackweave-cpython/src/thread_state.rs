@@ -7,6 +7,7 @@ use stackweave_core::SourceStop;
 
 use crate::interpreter::Interpreter;
 use crate::memory::{copy_guarded, is_plausible};
+use crate::version::Layout;
 
 /// A `PyThreadState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,14 @@ impl Interpreter {
         self.state_among_interpreters(own, holder)
     }
 
+    /// Whether this thread holds the GIL.
+    pub(crate) fn holds_gil(&self) -> bool {
+        let holder = self.holder();
+        // SAFETY: may be called at any time, from any thread.
+        let own = unsafe { (self.functions.this_thread_state)() } as u64;
+        holder != 0 && (own == holder || is_state_of_this_thread(self.layout, holder))
+    }
+
     fn holder(&self) -> u64 {
         // SAFETY: may be called at any time, from any thread; only the address is used.
         unsafe { (self.functions.holder_state)() as u64 }
@@ -70,17 +79,21 @@ impl Interpreter {
     }
 
     /// Up to 3.11 a thread that went into a sub-interpreter still has its first state in its storage; the one it uses
-    /// is the holder's, if the holder is this thread. Else the holder's state is another thread's, and may go away
-    /// under our eyes, so it is read by the kernel.
+    /// is the holder's, if the holder is this thread.
     #[cold]
     fn state_among_interpreters(&self, own: u64, holder: u64) -> Result<ThreadStatePointer, SourceStop> {
-        let mut thread = [0];
-        let field = holder.wrapping_add(self.layout.thread.thread_id as u64);
-        // SAFETY: `pthread_self` has no conditions.
-        let this_thread = unsafe { libc::pthread_self() };
-        if is_plausible(holder) && copy_guarded(field, &mut thread) && thread[0] == this_thread {
+        if is_state_of_this_thread(self.layout, holder) {
             return Ok(ThreadStatePointer(holder));
         }
         if own == 0 { Err(SourceStop::NoThreadState) } else { Ok(ThreadStatePointer(own)) }
     }
+}
+
+/// Whether a state belongs to this thread. If it doesn't it may go away under our eyes, so it is read by the kernel.
+pub(crate) fn is_state_of_this_thread(layout: &Layout, state: u64) -> bool {
+    let mut thread = [0];
+    let field = state.wrapping_add(layout.thread.thread_id as u64);
+    // SAFETY: `pthread_self` has no conditions.
+    let this_thread = unsafe { libc::pthread_self() };
+    is_plausible(state) && copy_guarded(field, &mut thread) && thread[0] == this_thread
 }

@@ -10,7 +10,7 @@
 
 use stackweave_core::SourceStop;
 
-use super::{SHIM, TAG, Top, UNIT};
+use super::{LONGEST_CHAIN, SHIM, TAG, Top, UNIT};
 use crate::frame::{PythonFrame, Walked};
 use crate::interpreter::Interpreter;
 use crate::memory::{copy_guarded, is_plausible, load, word};
@@ -25,21 +25,24 @@ const FRAME_WORDS: usize = 9;
 const CODE_WORDS: usize = 3;
 const OBJECT_TYPE: usize = 1;
 const OBJECT_SIZE: usize = 2;
-/// No activation has more frames.
-const LONGEST_CHAIN: usize = 1 << 20;
 
 impl Interpreter {
     /// As [`Interpreter::walk`], in a signal handler that may have interrupted this thread anywhere. What it
     /// interrupted halfway may be missing from the result: at most the innermost activation, and rarely all, with
     /// [`SourceStop::Interrupted`].
     pub fn walk_interrupted(&self, frames: &mut [PythonFrame]) -> Walked {
-        // SAFETY: the state is this thread's, so nothing changes its frames while the handler runs.
-        let top = self.thread_state().and_then(|state| unsafe { self.settled(state, self.top(state)) });
-        match top {
-            // SAFETY: as above.
+        match self.interrupted_top() {
+            // SAFETY: the state is this thread's, so nothing changes its frames while the handler runs.
             Ok(top) => unsafe { self.walk_from(top, frames) },
             Err(stop) => Walked::nothing(stop),
         }
+    }
+
+    /// Where a walk from a signal handler begins.
+    pub(super) fn interrupted_top(&self) -> Result<Top, SourceStop> {
+        // SAFETY: the state is this thread's, so nothing changes its frames while the handler runs.
+        self.thread_state()
+            .and_then(|state| unsafe { self.settled(state, Top { is_interrupted: true, ..self.top(state) }) })
     }
 
     /// The top, or that of the next activation where the innermost is not yet whole.

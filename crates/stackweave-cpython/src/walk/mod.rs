@@ -6,11 +6,30 @@
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
-mod c_frames;
+mod entry;
+mod entry_flags;
+mod form;
+mod frame_objects;
 mod interrupted;
 mod place;
+mod plain;
+pub(crate) mod record;
+mod replay;
+#[cfg(test)]
+mod replay_tests;
+mod run;
 mod shims;
+mod source_frames;
 
+use stackweave_core::SourceWalked;
+
+use self::entry_flags::EntryFlags;
+use self::frame_objects::FrameObjects;
+use self::plain::PythonFrames;
+use self::record::{CAPACITY, Record};
+use self::shims::Shims;
+use self::source_frames::SourceFrames;
+pub(crate) use self::source_frames::{CodeIds, Room};
 use crate::frame::{PythonFrame, Walked};
 use crate::interpreter::Interpreter;
 use crate::memory::{is_plausible, word};
@@ -23,6 +42,8 @@ const SHIM: u8 = 3;
 const UNIT: u64 = 2;
 /// Code pointers in frames carry up to two tag bits.
 const TAG: u64 = 3;
+/// No activation has more frames.
+const LONGEST_CHAIN: usize = 1 << 20;
 /// So many frames that are not shown may come on top of those that are.
 const MOST_HIDDEN: usize = 4096;
 
@@ -33,7 +54,45 @@ struct Top {
     c_frame: u64,
     /// On 3.10, the end of the list of `CFrame`s.
     last_c_frame: u64,
+    /// Whether a signal may have come between any two stores of the interpreter.
+    is_interrupted: bool,
 }
+
+/// One loop per version, so that its offsets are constants there.
+macro_rules! with_form {
+    ($interpreter:expr, $top:expr, |$form:ident| $walk:expr) => {
+        match $interpreter.layout.minor {
+            10 => {
+                let Top { c_frame, last_c_frame, is_interrupted, .. } = $top;
+                let $form = FrameObjects { c_frame, last_c_frame, is_interrupted };
+                $walk
+            }
+            11 => {
+                let $form = EntryFlags { c_frame: $top.c_frame };
+                $walk
+            }
+            12 => {
+                let $form = Shims::<12>;
+                $walk
+            }
+            13 => {
+                let $form = Shims::<13>;
+                $walk
+            }
+            14 => {
+                let $form = Shims::<14>;
+                $walk
+            }
+            _ => {
+                let $form = Shims::<15>;
+                $walk
+            }
+        }
+    };
+}
+
+/// How much memory [`Interpreter::replay_source`] needs, in words.
+pub(crate) const MEMORY_WORDS: usize = Record::<CAPACITY>::WORDS;
 
 impl Interpreter {
     /// Walks the Python frames of this thread, innermost first. The depth limit is the length of `frames`.
@@ -72,36 +131,95 @@ impl Interpreter {
                     frame: word(state, frame),
                     c_frame: word(state, c_frame),
                     last_c_frame: state + last_c_frame as u64,
+                    is_interrupted: false,
                 },
                 Chain::EntryFlags { c_frame, current_frame, .. }
                 | Chain::ShimsBehindCFrame { c_frame, current_frame, .. } => {
                     let c_frame = word(state, c_frame);
                     let frame = if is_plausible(c_frame) { word(c_frame, current_frame) } else { c_frame };
-                    Top { frame, c_frame, last_c_frame: 0 }
+                    Top { frame, c_frame, last_c_frame: 0, is_interrupted: false }
                 }
                 Chain::Shims { current_frame } => {
-                    Top { frame: word(state, current_frame), c_frame: 0, last_c_frame: 0 }
+                    Top { frame: word(state, current_frame), c_frame: 0, last_c_frame: 0, is_interrupted: false }
                 }
             }
         }
     }
 
-    /// One loop per version, so that its offsets are constants there.
+    /// As [`Interpreter::walk`], with the ids of code objects.
+    pub(crate) fn walk_source(&self, room: Room<'_>, codes: &impl CodeIds) -> SourceWalked {
+        match self.thread_state() {
+            // SAFETY: the state is this thread's, so nothing changes its frames while we look.
+            Ok(state) => unsafe { self.walk_source_from(self.top(state), room, codes) },
+            Err(stop) => SourceWalked { stop, ..SourceWalked::default() },
+        }
+    }
+
+    /// The same, along what the last walk left in `memory`.
     ///
+    /// # Safety
+    /// All walks with this memory got their ids from these codes. Of what was left there when as many code objects had
+    /// died as now, the ids are still right.
+    #[inline(never)]
+    pub(crate) unsafe fn replay_source(
+        &self,
+        room: Room<'_>,
+        memory: &mut [u64],
+        codes: &impl CodeIds,
+        deaths: u64,
+    ) -> SourceWalked {
+        let Some(record) = Record::<CAPACITY>::open(memory, deaths) else { return self.walk_source(room, codes) };
+        let state = match self.thread_state() {
+            Ok(state) => state,
+            Err(stop) => return SourceWalked { stop, ..SourceWalked::default() },
+        };
+        // SAFETY: the state is this thread's, so nothing changes its frames while we look.
+        let top = unsafe { self.top(state) };
+        // SAFETY: as above; the caller vouches for the ids.
+        let (len, stop) = with_form!(self, top, |form| unsafe { replay::walk(form, top.frame, record, room, codes) });
+        SourceWalked { len, stop, inside: None }
+    }
+
+    /// The same in a signal handler, as [`Interpreter::walk_interrupted`]. Nothing is left behind: frames may be half
+    /// made.
+    pub(crate) fn walk_source_interrupted(&self, room: Room<'_>, codes: &impl CodeIds) -> SourceWalked {
+        match self.interrupted_top() {
+            // SAFETY: the state is this thread's, so nothing changes its frames while the handler runs.
+            Ok(top) => unsafe { self.walk_source_from(top, room, codes) },
+            Err(stop) => SourceWalked { stop, ..SourceWalked::default() },
+        }
+    }
+
+    /// The same for the frames of another thread state.
+    ///
+    /// # Safety
+    /// As for [`Interpreter::walk_thread`].
+    pub(crate) unsafe fn walk_source_thread(
+        &self,
+        state: ThreadStatePointer,
+        room: Room<'_>,
+        codes: &impl CodeIds,
+    ) -> SourceWalked {
+        // SAFETY: passed on to the caller.
+        unsafe { self.walk_source_from(self.top(state), room, codes) }
+    }
+
+    /// # Safety
+    /// As for [`Interpreter::walk_from`].
+    unsafe fn walk_source_from(&self, top: Top, room: Room<'_>, codes: &impl CodeIds) -> SourceWalked {
+        let mut output = SourceFrames::new(room, codes);
+        // SAFETY: passed on to the caller.
+        let stop = with_form!(self, top, |form| unsafe { plain::walk(form, top.frame, &mut output) });
+        SourceWalked { len: output.len, stop, inside: None }
+    }
+
     /// # Safety
     /// `top` is the top of a chain of frames of this interpreter, which stays as it is.
     #[inline]
     unsafe fn walk_from(&self, top: Top, frames: &mut [PythonFrame]) -> Walked {
+        let mut output = PythonFrames::new(frames);
         // SAFETY: passed on to the caller.
-        unsafe {
-            match self.layout.minor {
-                10 => c_frames::walk_frame_objects(top, frames),
-                11 => c_frames::walk_entry_flags(top, frames),
-                12 => shims::walk::<12>(top.frame, frames),
-                13 => shims::walk::<13>(top.frame, frames),
-                14 => shims::walk::<14>(top.frame, frames),
-                _ => shims::walk::<15>(top.frame, frames),
-            }
-        }
+        let stop = with_form!(self, top, |form| unsafe { plain::walk(form, top.frame, &mut output) });
+        Walked { len: output.len, stop }
     }
 }

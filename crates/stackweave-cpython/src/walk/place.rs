@@ -2,8 +2,8 @@
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
-use super::{TAG, UNIT};
-use crate::memory::{load, word};
+use super::UNIT;
+use crate::memory::load;
 use crate::version::Layout;
 
 /// The owner of a frame inside a generator: such a frame has always begun.
@@ -17,32 +17,32 @@ const LONGEST_CODE: u64 = 1 << 31;
 pub(super) enum Place {
     /// At the instruction with this offset.
     At(u32),
+    /// The same, in a part of the code that only a generator's frame is shown in.
+    InGenerator(u32),
     /// The frame is being made, or is the hidden one that waits for an `__init__` to return.
     NotBegun,
     /// The pointers are not those of a frame.
     Nowhere,
 }
 
-/// What a frame of 3.11 or later runs, and where in it. That the pointers to the code and into the code fit together is
-/// a better sign than any that one of them alone could give.
+/// Where in its code a frame of 3.11 or later stands. That the pointers to the code and into the code fit together is a
+/// better sign than any that one of them alone could give.
 ///
 /// # Safety
-/// `frame` is a frame of this layout that runs Python.
+/// `code` and `instruction` are those of a live frame of this layout that runs Python.
 #[inline(always)]
-pub(super) unsafe fn place_in_code(layout: &Layout, frame: u64, owner: u8) -> (u64, Place) {
-    // SAFETY: the caller says what the frame is.
-    let (code, instruction) = unsafe { (word(frame, layout.frame.code) & !TAG, word(frame, layout.frame.instruction)) };
+pub(super) unsafe fn place_in_code(layout: &Layout, code: u64, instruction: u64, owner: u8) -> Place {
     let offset = instruction.wrapping_sub(code).wrapping_sub(layout.code.units as u64);
     if offset >= LONGEST_CODE {
         // One unit before the first stands for a frame that has run nothing.
-        return (code, if offset == UNIT.wrapping_neg() { Place::NotBegun } else { Place::Nowhere });
+        return if offset == UNIT.wrapping_neg() { Place::NotBegun } else { Place::Nowhere };
     }
-    if offset < PROLOGUE && owner != GENERATOR {
+    if offset < PROLOGUE {
         // SAFETY: the frame is alive, so its code object is.
         let first_traceable = unsafe { load::<u32>(code, layout.code.first_traceable) };
         if offset < u64::from(first_traceable) * UNIT {
-            return (code, Place::NotBegun);
+            return if owner == GENERATOR { Place::InGenerator(offset as u32) } else { Place::NotBegun };
         }
     }
-    (code, Place::At(offset as u32))
+    Place::At(offset as u32)
 }

@@ -2,66 +2,116 @@
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
-use stackweave_core::SourceStop;
-
+use super::entry::{Entry, Written};
+use super::form::{Form, Frame, Step, What};
 use super::place::{Place, place_in_code};
-use super::{MOST_HIDDEN, SHIM};
-use crate::frame::{CodePointer, PythonFrame, Walked};
+use super::{LONGEST_CHAIN, SHIM, TAG};
 use crate::memory::{is_plausible, load, word};
 use crate::version::Layout;
 
 /// The shim that ends an activation comes after its frames, so they get its address when it is met.
-///
-/// # Safety
-/// As for `Interpreter::walk_from`.
-pub(super) unsafe fn walk<const MINOR: u8>(mut frame: u64, frames: &mut [PythonFrame]) -> Walked {
-    let layout = const { &Layout::must_have(MINOR) };
-    let (mut len, mut hidden, mut activation_start) = (0, 0, 0);
-    let offsets = layout.frame;
-    while is_plausible(frame) {
-        // SAFETY: the frame is one of a chain that stays as it is.
-        let (previous, owner) = unsafe { (word(frame, offsets.previous), load::<u8>(frame, offsets.owner)) };
-        if owner >= SHIM {
-            hidden += 1;
-            if hidden > MOST_HIDDEN {
-                return Walked { len, stop: SourceStop::BadFrame };
-            }
-            if owner == SHIM {
-                close_activation(frames.get_mut(activation_start..len).unwrap_or_default(), frame);
-                activation_start = len;
-            }
-        } else {
-            // SAFETY: as above.
-            let (code, place) = unsafe { place_in_code(layout, frame, owner) };
-            match place {
-                Place::At(instruction) => {
-                    let Some(slot) = frames.get_mut(len) else { return Walked { len, stop: SourceStop::DepthLimit } };
-                    *slot = PythonFrame { code: CodePointer::new(code), activation: 0, instruction, is_entry: false };
-                    len += 1;
-                }
-                Place::NotBegun => hidden += 1,
-                Place::Nowhere => return Walked { len, stop: SourceStop::BadFrame },
-            }
-        }
-        frame = previous;
-    }
-    Walked { len, stop: if frame == 0 { SourceStop::EndOfStack } else { SourceStop::BadFrame } }
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shims<const MINOR: u8>;
+
+impl<const MINOR: u8> Shims<MINOR> {
+    const LAYOUT: Layout = Layout::must_have(MINOR);
 }
 
-/// The last of them, the outermost, is the one that native code entered.
-#[inline(always)]
-fn close_activation(frames: &mut [PythonFrame], shim: u64) {
-    for frame in &mut *frames {
-        frame.activation = shim;
+impl<const MINOR: u8> Form for Shims<MINOR> {
+    const HAS_SHIMS: bool = true;
+
+    #[inline(always)]
+    unsafe fn step(&mut self, frame: u64) -> Step {
+        let offsets = const { Self::LAYOUT.frame };
+        // SAFETY: the frame is one of a chain that stays as it is.
+        let (previous, code, word, owner) = unsafe {
+            let code = word(frame, offsets.code) & !TAG;
+            (Self::previous(frame), code, Self::word(frame), load::<u8>(frame, offsets.owner))
+        };
+        let shown = |instruction, is_replayable| {
+            What::Frame(Frame { code, instruction, is_entry: false, activation: 0, is_replayable })
+        };
+        let what = match owner {
+            // SAFETY: as above.
+            0..SHIM => match unsafe { place_in_code(const { &Self::LAYOUT }, code, word, owner) } {
+                Place::At(instruction) => shown(instruction, true),
+                Place::InGenerator(instruction) => shown(instruction, false),
+                Place::NotBegun => What::Hidden,
+                Place::Nowhere => What::Bad,
+            },
+            SHIM => What::Shim,
+            _ => What::Hidden,
+        };
+        Step { previous, word, what }
     }
-    if let Some(entry) = frames.last_mut() {
-        entry.is_entry = true;
+
+    /// A pointer into the code: it can't be the same for another code object, as long as this one lives. Those of shims
+    /// lead to where no frame that runs Python is.
+    #[inline(always)]
+    unsafe fn word(frame: u64) -> u64 {
+        // SAFETY: passed on to the caller.
+        unsafe { word(frame, const { Self::LAYOUT.frame.instruction }) }
+    }
+
+    #[inline(always)]
+    unsafe fn previous(frame: u64) -> u64 {
+        // SAFETY: passed on to the caller.
+        unsafe { word(frame, const { Self::LAYOUT.frame.previous }) }
+    }
+
+    /// Shims are in the chain.
+    #[inline(always)]
+    unsafe fn loop_holds(&self, _: &Entry, _: &Entry) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn pass(&mut self, _: &Entry, _: u64) {}
+
+    #[inline(always)]
+    unsafe fn renew_loop(&mut self, _: &mut Entry) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn replayed(&self, entry: &Entry) -> Written {
+        entry.written
+    }
+
+    #[inline(always)]
+    fn c_frame(&self) -> u64 {
+        0
+    }
+
+    unsafe fn shim_beyond(&self, mut frame: u64) -> Option<u64> {
+        let offsets = const { Self::LAYOUT.frame };
+        for _ in 0..LONGEST_CHAIN {
+            if !is_plausible(frame) {
+                return None;
+            }
+            // SAFETY: the frame is one of a chain that stays as it is.
+            let (previous, owner) = unsafe { (word(frame, offsets.previous), load::<u8>(frame, offsets.owner)) };
+            if owner == SHIM {
+                return Some(frame);
+            }
+            frame = previous;
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn loop_without_frame(&self) -> Option<u64> {
+        None
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use stackweave_core::SourceStop;
+
     use super::*;
+    use crate::frame::PythonFrame;
+    use crate::walk::plain::{self, PythonFrames};
 
     const MINOR: u8 = 14;
     const TRACEABLE_FROM: u32 = 4;
@@ -101,10 +151,12 @@ mod tests {
 
         fn walk(&self, room: usize) -> (Vec<PythonFrame>, SourceStop) {
             let mut frames = vec![PythonFrame::default(); room];
+            let mut output = PythonFrames::new(&mut frames);
             // SAFETY: the chain is made of frames of this layout.
-            let walked = unsafe { walk::<MINOR>(self.address(0), &mut frames) };
-            frames.truncate(walked.len);
-            (frames, walked.stop)
+            let stop = unsafe { plain::walk(Shims::<MINOR>, self.address(0), &mut output) };
+            let len = output.len;
+            frames.truncate(len);
+            (frames, stop)
         }
     }
 

@@ -1,0 +1,116 @@
+//! Code objects as bytes: all that names a frame, in one blob, and the file name, which many share, in another.
+//!
+//! Characters stay as wide as the interpreter has them. So writing needs no conversion and no memory, and equal code
+//! objects make equal blobs.
+//!
+//! Hot file, but for reading: no allocation, no lock, no GIL, async-signal-safe.
+
+use stackweave_core::{BlobId, CodeId};
+use stackweave_store::BlobTable;
+
+use crate::code::CodeParts;
+use crate::line_table::LineTableFormat;
+use crate::text::Text;
+
+/// What comes before the name, the qualified name and the line table.
+const HEADER: usize = 20;
+
+const FORMATS: [LineTableFormat; 4] =
+    [LineTableFormat::Unknown, LineTableFormat::Steps, LineTableFormat::Lines, LineTableFormat::Locations];
+
+/// Code objects and the names of their files.
+#[derive(Debug)]
+pub(crate) struct CodeBlobs {
+    pub(crate) codes: BlobTable,
+    pub(crate) files: BlobTable,
+}
+
+impl CodeBlobs {
+    pub(crate) const fn new() -> Self {
+        Self { codes: BlobTable::new(), files: BlobTable::new() }
+    }
+
+    /// The id of a code object: equal ones have equal ids. `None` if there is no memory for a new one.
+    pub(crate) fn intern(&self, code: &CodeParts<'_>) -> Option<CodeId> {
+        let filename = self.files.intern(&[&[code.filename.width], code.filename.bytes])?;
+        let qualname = code.qualname.unwrap_or(Text { width: 0, bytes: &[] });
+        let format = FORMATS.iter().position(|format| *format == code.format)?;
+        let mut header = [0; HEADER];
+        header[..4].copy_from_slice(&filename.get().to_le_bytes());
+        header[4..8].copy_from_slice(&code.first_line.to_le_bytes());
+        header[8..12].copy_from_slice(&u32::try_from(code.name.bytes.len()).ok()?.to_le_bytes());
+        header[12..16].copy_from_slice(&u32::try_from(qualname.bytes.len()).ok()?.to_le_bytes());
+        header[16..].copy_from_slice(&[code.name.width, qualname.width, format as u8, 0]);
+        let blob = self.codes.intern(&[&header, code.name.bytes, qualname.bytes, code.line_table])?;
+        CodeId::new(blob.get())
+    }
+
+    /// What was interned, and the number of the file; `None` for an id that was never given.
+    pub(crate) fn read(&self, code: CodeId) -> Option<(CodeParts<'_>, BlobId)> {
+        let (header, rest) = self.codes.get(BlobId::new(code.get())?)?.split_first_chunk::<HEADER>()?;
+        let word = |at: usize| header.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);
+        let (name, rest) = rest.split_at_checked(word(8)? as usize)?;
+        let (qualname, line_table) = rest.split_at_checked(word(12)? as usize)?;
+        let file = BlobId::new(word(0)?)?;
+        let (width, filename) = self.files.get(file)?.split_first()?;
+        let [.., name_width, qualname_width, format, _] = *header;
+        let parts = CodeParts {
+            name: Text { width: name_width, bytes: name },
+            qualname: (qualname_width != 0).then_some(Text { width: qualname_width, bytes: qualname }),
+            filename: Text { width: *width, bytes: filename },
+            first_line: word(4)?.cast_signed(),
+            line_table,
+            format: *FORMATS.get(usize::from(format))?,
+        };
+        Some((parts, file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(name: &[u8]) -> CodeParts<'_> {
+        CodeParts {
+            name: Text { width: 1, bytes: name },
+            qualname: Some(Text { width: 2, bytes: b"o\0.\0i\0" }),
+            filename: Text { width: 1, bytes: b"file.py" },
+            first_line: -7,
+            line_table: &[1, 2, 3],
+            format: LineTableFormat::Locations,
+        }
+    }
+
+    #[test]
+    fn what_is_interned_comes_back() {
+        let blobs = CodeBlobs::new();
+        let nothing = Text { width: 1, bytes: b"" };
+        let bare = CodeParts { name: nothing, qualname: None, filename: nothing, line_table: b"", ..code(b"") };
+        for parts in [code(b"inner"), bare, CodeParts { format: LineTableFormat::Unknown, ..code(b"x") }] {
+            let id = blobs.intern(&parts).unwrap();
+            assert_eq!(blobs.intern(&parts), Some(id));
+            assert_eq!(blobs.read(id).unwrap().0, parts);
+        }
+        assert_eq!((blobs.codes.len(), blobs.files.len()), (3, 2));
+        assert_eq!(blobs.read(CodeId::new(4).unwrap()), None);
+    }
+
+    #[test]
+    fn every_part_makes_a_difference() {
+        let blobs = CodeBlobs::new();
+        let base = code(b"inner");
+        let others = [
+            base,
+            CodeParts { name: Text { width: 2, bytes: base.name.bytes }, ..base },
+            CodeParts { name: Text { width: 1, bytes: b"innero" }, ..base },
+            CodeParts { qualname: None, ..base },
+            CodeParts { filename: Text { width: 1, bytes: b"other.py" }, ..base },
+            CodeParts { first_line: 7, ..base },
+            CodeParts { line_table: &[1, 2], ..base },
+            CodeParts { format: LineTableFormat::Lines, ..base },
+        ];
+        let mut ids: Vec<_> = others.iter().map(|parts| blobs.intern(parts).unwrap()).collect();
+        ids.dedup();
+        assert_eq!(ids.len(), others.len());
+    }
+}

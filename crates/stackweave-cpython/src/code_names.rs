@@ -1,0 +1,156 @@
+//! Frames to names: what was copied from a code object, decoded once and shared.
+//!
+//! Off the hot path. The lock is never waited for: whoever finds it taken, perhaps for good in a forked child, decodes for
+//! itself.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use stackweave_core::{BlobId, CodeId, Position, RawFrame, RawFrameKind, SourceLocation};
+
+use crate::code::CodeParts;
+use crate::code_blob::CodeBlobs;
+use crate::line_table::LineTable;
+use crate::text::Text;
+
+/// What has been decoded so far.
+#[derive(Debug, Default)]
+pub(crate) struct CodeNames {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// By the number of the code.
+    codes: Vec<Option<Box<Code>>>,
+    files: HashMap<BlobId, Arc<str>>,
+}
+
+#[derive(Debug)]
+struct Code {
+    name: Arc<str>,
+    qualname: Option<Arc<str>>,
+    filename: Arc<str>,
+    /// The places that were asked for, in the order of the instructions.
+    positions: Vec<(u32, Position)>,
+}
+
+impl CodeNames {
+    /// What a frame is; `None` if it is not Python's, or its code was never seen.
+    pub(crate) fn locate(&self, blobs: &CodeBlobs, frame: RawFrame) -> Option<SourceLocation> {
+        let RawFrameKind::Python { code, instruction, .. } = frame.kind() else { return None };
+        match self.known.try_lock() {
+            Ok(mut known) => known.locate(blobs, code, instruction),
+            Err(TryLockError::Poisoned(known)) => known.into_inner().locate(blobs, code, instruction),
+            Err(TryLockError::WouldBlock) => Known::default().locate(blobs, code, instruction),
+        }
+    }
+
+    /// How many code objects have been decoded.
+    pub(crate) fn len(&self) -> usize {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).codes.iter().flatten().count()
+    }
+}
+
+impl Known {
+    fn locate(&mut self, blobs: &CodeBlobs, id: CodeId, instruction: u32) -> Option<SourceLocation> {
+        let code = self.code(blobs, id)?;
+        let position = match code.positions.binary_search_by_key(&instruction, |(known, _)| *known) {
+            Ok(index) => code.positions[index].1,
+            Err(index) => {
+                let position = position(&blobs.read(id)?.0, instruction);
+                code.positions.insert(index, (instruction, position));
+                position
+            }
+        };
+        Some(SourceLocation {
+            name: Arc::clone(&code.name),
+            qualname: code.qualname.clone(),
+            filename: Arc::clone(&code.filename),
+            position,
+        })
+    }
+
+    fn code(&mut self, blobs: &CodeBlobs, id: CodeId) -> Option<&mut Code> {
+        let index = id.get() as usize;
+        if self.codes.get(index).is_none_or(Option::is_none) {
+            let code = self.decode(blobs, id)?;
+            if self.codes.len() <= index {
+                self.codes.resize_with(index + 1, || None);
+            }
+            self.codes[index] = Some(Box::new(code));
+        }
+        self.codes.get_mut(index)?.as_deref_mut()
+    }
+
+    fn decode(&mut self, blobs: &CodeBlobs, id: CodeId) -> Option<Code> {
+        let (parts, file) = blobs.read(id)?;
+        let shared = |text: Text<'_>| -> Arc<str> { text.decode().into() };
+        let name = shared(parts.name);
+        let qualname = parts.qualname.map(shared);
+        let qualname = qualname.map(|qualname| if qualname == name { Arc::clone(&name) } else { qualname });
+        let filename = Arc::clone(self.files.entry(file).or_insert_with(|| shared(parts.filename)));
+        Some(Code { name, qualname, filename, positions: Vec::new() })
+    }
+}
+
+/// The place of an instruction. A frame that has run none stands at the first line.
+fn position(code: &CodeParts<'_>, instruction: u32) -> Position {
+    if instruction == RawFrame::MAX_INSTRUCTION {
+        let line = u32::try_from(code.first_line).ok();
+        return Position { line, end_line: line, ..Position::default() };
+    }
+    LineTable::new(code.line_table, code.first_line, code.format).position(instruction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line_table::LineTableFormat;
+
+    fn code(name: &str, line_table: &[u8]) -> (CodeBlobs, CodeId) {
+        let blobs = CodeBlobs::new();
+        let text = |text: &'static str| Text { width: 1, bytes: text.as_bytes() };
+        let id = blobs.intern(&CodeParts {
+            name: Text { width: 1, bytes: name.as_bytes() },
+            qualname: Some(text("inner")),
+            filename: text("file.py"),
+            first_line: 10,
+            line_table,
+            format: LineTableFormat::Lines,
+        });
+        (blobs, id.unwrap())
+    }
+
+    #[test]
+    fn names_are_shared_and_lines_are_those_of_the_instruction() {
+        let names = CodeNames::default();
+        let (blobs, id) = code("inner", &[4, 1, 6, 2]);
+        let at = |instruction| names.locate(&blobs, RawFrame::python(id, instruction, true)).unwrap();
+        let lines = [0, 4, 3, 5, 10, u32::MAX].map(|instruction| at(instruction).position.line);
+        assert_eq!(lines, [Some(11), Some(13), Some(11), Some(13), None, Some(10)]);
+        assert!(Arc::ptr_eq(&at(0).name, &at(4).name) && Arc::ptr_eq(&at(0).filename, &at(4).filename));
+        assert!(Arc::ptr_eq(&at(0).name, &at(0).qualname.unwrap()));
+        assert_eq!(names.len(), 1);
+    }
+
+    #[test]
+    fn what_was_never_seen_has_no_name() {
+        let names = CodeNames::default();
+        let (blobs, id) = code("inner", &[]);
+        let next = CodeId::new(id.get() + 1).unwrap();
+        assert_eq!(names.locate(&blobs, RawFrame::python(next, 0, false)), None);
+        assert_eq!(names.locate(&blobs, RawFrame::script(1, 1)), None);
+        assert_eq!(names.len(), 0);
+    }
+
+    #[test]
+    fn a_lock_that_is_taken_is_not_waited_for() {
+        let names = CodeNames::default();
+        let (blobs, id) = code("other", &[4, 1]);
+        let taken = names.known.lock().unwrap();
+        let found = names.locate(&blobs, RawFrame::python(id, 0, true)).unwrap();
+        assert_eq!((&*found.name, found.position.line), ("other", Some(11)));
+        assert!(taken.codes.is_empty());
+    }
+}

@@ -1,0 +1,232 @@
+//! Frames and code objects by the public API alone, for interpreters whose structures are not known.
+//!
+//! Needs the GIL. Code objects that were seen are kept alive for good: nothing says when one dies.
+
+use core::cell::Cell;
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::ptr;
+use core::slice;
+
+use stackweave_core::{CodeId, RawFrame, SourceStop, SourceWalked, StackPointer};
+
+use crate::code::CodeParts;
+use crate::code_table::CODES;
+use crate::frame::PythonFrame;
+use crate::interpreter::first_of;
+use crate::line_table::LineTableFormat;
+use crate::public_api::{Object, PublicApi};
+use crate::symbols::Symbols;
+use crate::text::Text;
+use crate::thread_state::ThreadStatePointer;
+use crate::unavailable::Unavailable;
+use crate::version::Layout;
+use crate::walk::Room;
+
+thread_local! {
+    /// Whether this thread is walking: to read a frame may ask for memory, and whoever watches that walks again.
+    static IS_WALKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The public functions that read code objects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PublicSource {
+    api: &'static PublicApi,
+    thread_frame: unsafe extern "C" fn(*mut c_void) -> Object,
+    attribute: unsafe extern "C" fn(Object, *const c_char) -> Object,
+    as_long: unsafe extern "C" fn(Object) -> c_long,
+    text_length: unsafe extern "C" fn(Object) -> isize,
+    text_copy: unsafe extern "C" fn(Object) -> *mut u32,
+    bytes: unsafe extern "C" fn(Object, *mut *mut c_char, *mut isize) -> c_int,
+    free: unsafe extern "C" fn(*mut c_void),
+    decrement: unsafe extern "C" fn(Object),
+    fetch_error: unsafe extern "C" fn(*mut Object, *mut Object, *mut Object),
+    restore_error: unsafe extern "C" fn(Object, Object, Object),
+    clear_error: unsafe extern "C" fn(),
+    format: LineTableFormat,
+}
+
+impl PublicSource {
+    pub(crate) fn new(api: &'static PublicApi) -> Result<Self, Unavailable> {
+        let symbols = Symbols::find().ok_or(Unavailable::NoInterpreter)?;
+        let format = match crate::interpreter::version(symbols)? {
+            (3, 9) => LineTableFormat::Steps,
+            (3, minor) => Layout::of_minor(minor).map_or(LineTableFormat::Unknown, |layout| layout.line_table),
+            _ => LineTableFormat::Unknown,
+        };
+        // SAFETY: the signatures are those of the documentation, the same in every version from 3.9 on.
+        unsafe {
+            Ok(Self {
+                api,
+                thread_frame: first_of(symbols, &[c"PyThreadState_GetFrame"])?,
+                attribute: first_of(symbols, &[c"PyObject_GetAttrString"])?,
+                as_long: first_of(symbols, &[c"PyLong_AsLong"])?,
+                text_length: first_of(symbols, &[c"PyUnicode_GetLength"])?,
+                text_copy: first_of(symbols, &[c"PyUnicode_AsUCS4Copy"])?,
+                bytes: first_of(symbols, &[c"PyBytes_AsStringAndSize"])?,
+                free: first_of(symbols, &[c"PyMem_Free"])?,
+                decrement: first_of(symbols, &[c"Py_DecRef"])?,
+                fetch_error: first_of(symbols, &[c"PyErr_Fetch"])?,
+                restore_error: first_of(symbols, &[c"PyErr_Restore"])?,
+                clear_error: first_of(symbols, &[c"PyErr_Clear"])?,
+                format,
+            })
+        }
+    }
+
+    /// The frames of this thread. In a signal handler, and while this thread is walking already, there are none to be had.
+    pub(crate) fn walk(&self, room: Room<'_>, in_signal_handler: bool) -> SourceWalked {
+        if in_signal_handler || IS_WALKING.replace(true) {
+            return SourceWalked { stop: SourceStop::Interrupted, ..SourceWalked::default() };
+        }
+        let walked = match self.api.current_frame() {
+            // SAFETY: the GIL is held, and the frame is a reference of ours.
+            Ok(frame) => unsafe { self.write(frame, room) },
+            Err(stop) => SourceWalked { stop, ..SourceWalked::default() },
+        };
+        IS_WALKING.set(false);
+        walked
+    }
+
+    /// The frames of another thread.
+    ///
+    /// # Safety
+    /// The GIL is held, the state is alive.
+    pub(crate) unsafe fn walk_thread(&self, state: ThreadStatePointer, room: Room<'_>) -> SourceWalked {
+        // SAFETY: passed on to the caller; the function returns a reference of ours, or null.
+        unsafe { self.write((self.thread_frame)(state.address() as usize as *mut c_void), room) }
+    }
+
+    /// # Safety
+    /// The GIL is held, `first` is null or a reference to a frame that this function may give up.
+    unsafe fn write(&self, first: Object, room: Room<'_>) -> SourceWalked {
+        let Room { frames, activations } = room;
+        let mut len = 0;
+        let write = &mut |frame: PythonFrame| {
+            let slot = frames.get_mut(len).ok_or(SourceStop::DepthLimit)?;
+            // SAFETY: the GIL is held, and the frame keeps its code object alive.
+            let code = unsafe { self.id_of(frame.code.address()) }?;
+            *slot = RawFrame::python(code, frame.instruction, false);
+            if let Some(activation) = activations.get_mut(len) {
+                *activation = StackPointer(0);
+            }
+            len += 1;
+            Ok(())
+        };
+        // SAFETY: passed on to the caller.
+        let stop = unsafe { self.api.visit(first, write) };
+        SourceWalked { len, stop, inside: None }
+    }
+
+    /// The id of a code object, which is kept alive from then on.
+    ///
+    /// # Safety
+    /// The GIL is held, the code object is alive.
+    pub(crate) unsafe fn id_of(&self, address: u64) -> Result<CodeId, SourceStop> {
+        if let Some(id) = CODES.id_at(address) {
+            return Ok(id);
+        }
+        let code = address as usize as Object;
+        let mut error = [ptr::null_mut(); 3];
+        let [kind, value, traceback] = &mut error;
+        // SAFETY: the GIL is held. An exception that is on its way is put back as it was.
+        unsafe {
+            (self.fetch_error)(kind, value, traceback);
+            let id = self.intern(code);
+            (self.clear_error)();
+            (self.restore_error)(error[0], error[1], error[2]);
+            let id = id.ok_or(SourceStop::NoMemory)?;
+            self.api.another_reference(code);
+            CODES.enter(address, id).ok_or(SourceStop::NoMemory)
+        }
+    }
+
+    /// # Safety
+    /// The GIL is held, no exception is set, the code object is alive.
+    unsafe fn intern(&self, code: Object) -> Option<CodeId> {
+        // SAFETY: passed on to the caller; each copy is used before it is dropped.
+        unsafe {
+            let name = self.text(code, c"co_name")?;
+            let filename = self.text(code, c"co_filename")?;
+            let qualname = self.text(code, c"co_qualname");
+            (self.clear_error)();
+            let first_line = self.get(code, c"co_firstlineno")?;
+            let first_line = i32::try_from((self.as_long)(first_line.object)).unwrap_or(-1);
+            let table_name = if self.format == LineTableFormat::Steps { c"co_lnotab" } else { c"co_linetable" };
+            let line_table = self.get(code, table_name);
+            CODES.intern(&CodeParts {
+                name: name.text(),
+                qualname: qualname.as_ref().map(Copied::text),
+                filename: filename.text(),
+                first_line,
+                line_table: line_table.as_ref().and_then(|table| self.contents(table)).unwrap_or_default(),
+                format: self.format,
+            })
+        }
+    }
+
+    /// # Safety
+    /// The GIL is held, the object is alive.
+    unsafe fn get(&self, object: Object, name: &CStr) -> Option<Reference<'_>> {
+        // SAFETY: passed on to the caller.
+        let object = unsafe { (self.attribute)(object, name.as_ptr()) };
+        (!object.is_null()).then_some(Reference { object, source: self })
+    }
+
+    /// # Safety
+    /// As for `get`.
+    unsafe fn text(&self, object: Object, name: &CStr) -> Option<Copied<'_>> {
+        // SAFETY: passed on to the caller. An object that is no `str` is refused by the functions themselves.
+        unsafe {
+            let text = self.get(object, name)?;
+            let length = usize::try_from((self.text_length)(text.object)).ok()?;
+            let data = (self.text_copy)(text.object);
+            (!data.is_null()).then_some(Copied { data, length, source: self })
+        }
+    }
+
+    /// # Safety
+    /// The GIL is held.
+    unsafe fn contents<'a>(&self, object: &'a Reference<'_>) -> Option<&'a [u8]> {
+        let (mut data, mut length) = (ptr::null_mut(), 0);
+        // SAFETY: an object that is no `bytes` is refused; else the data lives as long as the object.
+        unsafe {
+            let is_bytes = (self.bytes)(object.object, &raw mut data, &raw mut length) == 0;
+            is_bytes.then(|| slice::from_raw_parts(data.cast_const().cast(), usize::try_from(length).unwrap_or(0)))
+        }
+    }
+}
+
+/// A reference of ours. Dropped with the GIL held.
+struct Reference<'a> {
+    object: Object,
+    source: &'a PublicSource,
+}
+
+impl Drop for Reference<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the reference is ours, and the GIL is held as long as it lives.
+        unsafe { (self.source.decrement)(self.object) };
+    }
+}
+
+/// The characters of a `str`, four bytes each.
+struct Copied<'a> {
+    data: *mut u32,
+    length: usize,
+    source: &'a PublicSource,
+}
+
+impl Copied<'_> {
+    fn text(&self) -> Text<'_> {
+        // SAFETY: the interpreter has written so many characters there, and they are ours.
+        let bytes = unsafe { slice::from_raw_parts(self.data.cast_const().cast(), self.length * size_of::<u32>()) };
+        Text { width: 4, bytes }
+    }
+}
+
+impl Drop for Copied<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the copy is ours, and the GIL is held as long as it lives.
+        unsafe { (self.source.free)(self.data.cast()) };
+    }
+}

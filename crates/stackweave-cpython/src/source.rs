@@ -1,0 +1,192 @@
+//! Python as a source of frames: the walk, the code table and the names behind one door.
+//!
+//! Hot file, but for installing, naming and statistics: no allocation, no lock, no GIL; in signal handlers too. That does
+//! not hold where only the public API can be used.
+
+use core::ffi::c_void;
+use std::sync::OnceLock;
+
+use stackweave_core::{CodeId, FrameSource, RawFrame, SourceKind, SourceLocation, SourceWalk, SourceWalked};
+
+use crate::code_names::CodeNames;
+use crate::code_table::{CODES, Pinned, Watched};
+use crate::death_watch::{self, DeathWatch};
+use crate::frame::CodePointer;
+use crate::frame_reader::FrameReader;
+use crate::interpreter::{Interpreter, first_of};
+use crate::public_source::PublicSource;
+use crate::stats::PythonStats;
+use crate::thread_state::ThreadStatePointer;
+use crate::unavailable::Unavailable;
+use crate::walk::{CodeIds, MEMORY_WORDS, Room};
+
+/// The Python frames of each thread, with code objects as ids.
+#[derive(Clone, Copy, Debug)]
+pub struct PythonSource {
+    reader: Reader,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Reader {
+    Watching(&'static Interpreter),
+    Pinning(&'static Interpreter, unsafe extern "C" fn(*mut c_void)),
+    Public(PublicSource, Unavailable),
+}
+
+static NAMES: OnceLock<CodeNames> = OnceLock::new();
+
+impl PythonSource {
+    /// How many words of [`SourceWalk::memory`] a walk needs to find its way by the last one. With less it does without.
+    pub const MEMORY_WORDS: usize = MEMORY_WORDS;
+
+    /// The source of this process: finds the interpreter, tests the direct walk, begins to watch code objects. Once that
+    /// is done, it stays so. Call it at import, with the GIL held and no exception set. Fails only where there is no
+    /// interpreter at all.
+    pub fn install() -> Result<&'static Self, Unavailable> {
+        static INSTALLED: OnceLock<PythonSource> = OnceLock::new();
+        if let Some(installed) = INSTALLED.get() {
+            return Ok(installed);
+        }
+        // Not inside the cell: Python code runs here, and other threads may get the GIL meanwhile.
+        let installed = Self::choose()?;
+        Ok(INSTALLED.get_or_init(|| installed))
+    }
+
+    fn choose() -> Result<Self, Unavailable> {
+        let reader = match FrameReader::choose()? {
+            FrameReader::Direct(interpreter) => match death_watch::install(interpreter) {
+                DeathWatch::Watching => Reader::Watching(interpreter),
+                DeathWatch::Pinning => Self::pinning_reader(interpreter)?,
+            },
+            FrameReader::PublicApi(api, reason) => Reader::Public(PublicSource::new(api)?, reason),
+        };
+        Ok(Self { reader })
+    }
+
+    fn pinning_reader(interpreter: &'static Interpreter) -> Result<Reader, Unavailable> {
+        // SAFETY: the function has this signature in every version.
+        let increment = unsafe { first_of(interpreter.symbols, &[c"Py_IncRef"])? };
+        Ok(Reader::Pinning(interpreter, increment))
+    }
+
+    /// As if deaths could not be watched: for tests.
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub fn with_pinning() -> Result<Self, Unavailable> {
+        Ok(Self { reader: Self::pinning_reader(Interpreter::find()?)? })
+    }
+
+    /// As if frames could not be read directly: for tests.
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub fn with_public_api() -> Result<Self, Unavailable> {
+        let api = crate::public_api::PublicApi::find()?;
+        Ok(Self { reader: Reader::Public(PublicSource::new(api)?, Unavailable::SelfTestNotRun) })
+    }
+
+    /// How many frames walks with this memory have taken over from the walks before: for tests.
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub fn replayed(memory: &[u64]) -> u64 {
+        crate::walk::record::replayed(memory)
+    }
+
+    /// The interpreter, where frames are read directly.
+    pub(crate) fn interpreter(&self) -> Option<&'static Interpreter> {
+        match self.reader {
+            Reader::Watching(interpreter) | Reader::Pinning(interpreter, _) => Some(interpreter),
+            Reader::Public(..) => None,
+        }
+    }
+
+    /// Writes the frames of another thread, innermost first.
+    ///
+    /// # Safety
+    /// The GIL is held, and the state is one of [`PythonSource::thread_states`], called since the GIL was taken.
+    pub unsafe fn walk_thread(&self, state: ThreadStatePointer, frames: &mut [RawFrame]) -> SourceWalked {
+        let room = Room { frames, activations: &mut [] };
+        match &self.reader {
+            // SAFETY: passed on to the caller: with the GIL held, no other thread changes its frames.
+            Reader::Watching(interpreter) => unsafe {
+                interpreter.walk_source_thread(state, room, &Watched(interpreter))
+            },
+            Reader::Pinning(interpreter, increment) => {
+                let codes = Pinned { interpreter, increment: *increment, may_pin: true };
+                // SAFETY: as above.
+                unsafe { interpreter.walk_source_thread(state, room, &codes) }
+            }
+            // SAFETY: as above.
+            Reader::Public(source, _) => unsafe { source.walk_thread(state, room) },
+        }
+    }
+
+    /// The id that frames of this code object have. `None` if it is none, or there is no memory.
+    ///
+    /// # Safety
+    /// The GIL is held, and the object is alive.
+    pub unsafe fn code_id(&self, code: CodePointer) -> Option<CodeId> {
+        let code = code.address();
+        match &self.reader {
+            Reader::Watching(interpreter) => Watched(interpreter).id_of(code).ok(),
+            Reader::Pinning(interpreter, increment) => {
+                Pinned { interpreter, increment: *increment, may_pin: true }.id_of(code).ok()
+            }
+            // SAFETY: passed on to the caller.
+            Reader::Public(source, _) => unsafe { source.id_of(code) }.ok(),
+        }
+    }
+
+    /// How it works, and what it has seen.
+    pub fn stats(&self) -> PythonStats {
+        let (reader, fallback_reason, death_watch) = match self.reader {
+            Reader::Watching(_) => ("direct", None, DeathWatch::Watching),
+            Reader::Pinning(..) => ("direct", None, DeathWatch::Pinning),
+            Reader::Public(_, reason) => ("public API", Some(reason.to_string()), DeathWatch::Pinning),
+        };
+        let codes = CODES.stats();
+        PythonStats {
+            reader,
+            fallback_reason,
+            minor: self.interpreter().map_or_else(Interpreter::minor_of_any, Interpreter::minor_version),
+            codes: codes.codes,
+            live_codes: codes.live,
+            deaths: codes.deaths,
+            code_bytes: codes.bytes,
+            decoded_codes: NAMES.get().map_or(0, CodeNames::len),
+            death_watch: death_watch.as_str(),
+        }
+    }
+}
+
+impl FrameSource for PythonSource {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Python
+    }
+
+    #[inline]
+    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
+        let SourceWalk { frames, activations, memory, in_signal_handler, .. } = walk;
+        let room = Room { frames, activations };
+        match &self.reader {
+            Reader::Watching(interpreter) if !in_signal_handler => {
+                let deaths = CODES.deaths();
+                // SAFETY: the memory is this source's own; each death of a code object with an id is counted.
+                unsafe { interpreter.replay_source(room, memory, &Watched(interpreter), deaths) }
+            }
+            Reader::Watching(interpreter) => interpreter.walk_source_interrupted(room, &Watched(interpreter)),
+            Reader::Pinning(interpreter, increment) => {
+                let may_pin = !in_signal_handler && interpreter.holds_gil();
+                let codes = Pinned { interpreter, increment: *increment, may_pin };
+                if in_signal_handler {
+                    return interpreter.walk_source_interrupted(room, &codes);
+                }
+                interpreter.walk_source(room, &codes)
+            }
+            Reader::Public(source, _) => source.walk(room, in_signal_handler),
+        }
+    }
+
+    fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
+        NAMES.get_or_init(CodeNames::default).locate(CODES.blobs(), frame)
+    }
+}

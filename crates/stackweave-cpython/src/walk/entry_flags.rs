@@ -1,0 +1,128 @@
+//! Frames of 3.11: each activation of the eval loop has a `_PyCFrame` on the C stack, in a list of its own.
+//!
+//! Hot file: no allocation, no lock, no GIL, async-signal-safe.
+
+use stackweave_core::StackPointer;
+
+use super::entry::{Entry, Written};
+use super::form::{Form, Frame, Step, What};
+use super::place::{Place, place_in_code};
+use crate::memory::{is_plausible, load, word};
+use crate::version::{Chain, Layout};
+
+/// 3.11: the next `_PyCFrame` is due after each entry frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntryFlags {
+    pub(super) c_frame: u64,
+}
+
+const LAYOUT: Layout = Layout::must_have(11);
+const PREVIOUS_C_FRAME: usize = match LAYOUT.thread.chain {
+    Chain::EntryFlags { previous_c_frame, .. } => previous_c_frame,
+    _ => panic!("3.11 has entry flags"),
+};
+const IS_ENTRY: usize = match LAYOUT.thread.chain {
+    Chain::EntryFlags { is_entry, .. } => is_entry,
+    _ => panic!("3.11 has entry flags"),
+};
+
+/// In a word, beside a pointer.
+const ENTRY_MARK: u64 = 1 << 63;
+
+impl EntryFlags {
+    /// # Safety
+    /// The eval loop at the `_PyCFrame` runs an entry frame.
+    #[inline(always)]
+    unsafe fn leave_loop(&mut self) {
+        // SAFETY: the loop that runs the frame is still there, and with it its `_PyCFrame`.
+        self.c_frame = if is_plausible(self.c_frame) { unsafe { word(self.c_frame, PREVIOUS_C_FRAME) } } else { 0 };
+    }
+}
+
+impl Form for EntryFlags {
+    const HAS_SHIMS: bool = false;
+
+    #[inline(always)]
+    unsafe fn step(&mut self, frame: u64) -> Step {
+        let offsets = const { LAYOUT.frame };
+        // SAFETY: the frame is one of a chain that stays as it is.
+        let (previous, code, word, owner) = unsafe {
+            (Self::previous(frame), word(frame, offsets.code), Self::word(frame), load::<u8>(frame, offsets.owner))
+        };
+        let is_entry = word & ENTRY_MARK != 0;
+        let activation = self.c_frame;
+        let shown =
+            |instruction, is_replayable| What::Frame(Frame { code, instruction, is_entry, activation, is_replayable });
+        // SAFETY: as above.
+        let mut what = match unsafe { place_in_code(const { &LAYOUT }, code, word & !ENTRY_MARK, owner) } {
+            Place::At(instruction) => shown(instruction, true),
+            Place::InGenerator(instruction) => shown(instruction, false),
+            Place::NotBegun => What::Hidden,
+            Place::Nowhere => What::Bad,
+        };
+        if is_entry {
+            if !is_plausible(activation) {
+                what = What::Bad;
+            }
+            // SAFETY: the frame is an entry frame.
+            unsafe { self.leave_loop() };
+        }
+        Step { previous, word, what }
+    }
+
+    /// The pointer into the code, which can't be the same for another code object as long as this one lives, and whether
+    /// native code entered the frame.
+    #[inline(always)]
+    unsafe fn word(frame: u64) -> u64 {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            // A C `bool`: zero or one.
+            let is_entry = u64::from(load::<u8>(frame, IS_ENTRY));
+            word(frame, const { LAYOUT.frame.instruction }) | is_entry << ENTRY_MARK.trailing_zeros()
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn previous(frame: u64) -> u64 {
+        // SAFETY: passed on to the caller.
+        unsafe { word(frame, const { LAYOUT.frame.previous }) }
+    }
+
+    /// The list of `_PyCFrame`s is followed anew in each walk.
+    #[inline(always)]
+    unsafe fn loop_holds(&self, _: &Entry, _: &Entry) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn pass(&mut self, entry: &Entry, _: u64) {
+        if entry.word & ENTRY_MARK != 0 {
+            // SAFETY: the entry holds, so its frame is an entry frame.
+            unsafe { self.leave_loop() };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn renew_loop(&mut self, _: &mut Entry) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn replayed(&self, entry: &Entry) -> Written {
+        Written { activation: StackPointer(self.c_frame), ..entry.written }
+    }
+
+    #[inline(always)]
+    fn c_frame(&self) -> u64 {
+        self.c_frame
+    }
+
+    unsafe fn shim_beyond(&self, _: u64) -> Option<u64> {
+        None
+    }
+
+    #[inline(always)]
+    fn loop_without_frame(&self) -> Option<u64> {
+        None
+    }
+}
