@@ -78,8 +78,11 @@ impl<'a, C: CodeIds> SourceFrames<'a, C> {
     /// The first `count` frames, the outermost of them first.
     #[inline(always)]
     pub(super) fn written(&self, count: usize) -> impl Iterator<Item = Written> {
-        let both = self.room.frames.iter().zip(self.room.activations.iter());
-        both.take(count).rev().map(|(frame, activation)| Written { frame: *frame, activation: *activation })
+        let frames = self.room.frames.get(..count).unwrap_or_default();
+        let activations = self.room.activations.get(..count).unwrap_or_default();
+        // Cut before they are zipped: what is behind would be stepped over one by one.
+        let both = frames.iter().rev().zip(activations.iter().rev());
+        both.map(|(frame, activation)| Written { frame: *frame, activation: *activation })
     }
 
     /// Writes a frame with the activation that it is said to have, if there is room.
