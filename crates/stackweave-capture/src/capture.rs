@@ -138,6 +138,9 @@ fn first_native(start: &Start, native: &Native<'_>, activations: &[StackPointer]
         Start::OutsideOf(range) => {
             native.addresses.iter().take_while(|address| range.contains(&address.lookup())).count()
         }
-        Start::PythonCaller => activations.first().and_then(|first| native.runner_of(*first, 0)).unwrap_or(0),
+        Start::PythonCaller => {
+            let innermost = activations.iter().find(|activation| activation.0 != 0);
+            innermost.and_then(|innermost| native.runner_of(*innermost, 0)).unwrap_or(0)
+        }
     }
 }
