@@ -1,0 +1,109 @@
+//! `capture` and `current_stack_id`: what may be called on every call and every allocation.
+//!
+//! Hot file: allocates the object that it returns and nothing else, takes no lock.
+
+use core::ffi::CStr;
+use core::ptr;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use stackweave_capture::{Capture, Request, StackId};
+
+use crate::called_back::guarded;
+use crate::keywords;
+use crate::python_frame_source;
+use crate::traceback_object;
+
+const CAPTURE: &CStr = c"capture($module, /, *, python=True, native=True, script=True, skip=0, limit=None)
+--
+
+Captures the stack of the calling thread, from the calling Python function outward.
+
+skip leaves out that many innermost frames, limit keeps at most that many. Names are looked up when they are asked for.";
+
+const CURRENT_STACK_ID: &CStr =
+    c"current_stack_id($module, /, *, python=True, native=True, script=True, skip=0, limit=None)
+--
+
+The number of the stack that capture() would capture: the same for equal stacks, on every thread.
+
+0 if there is no memory for a new stack. traceback_of() gives its traceback.";
+
+/// Adds both functions to the module.
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    add(module, c"capture", CAPTURE, capture)?;
+    add(module, c"current_stack_id", CURRENT_STACK_ID, current_stack_id)
+}
+
+fn add(
+    module: &Bound<'_, PyModule>,
+    name: &'static CStr,
+    doc: &'static CStr,
+    function: ffi::PyCFunctionFastWithKeywords,
+) -> PyResult<()> {
+    let definition = Box::leak(Box::new(ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: function },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: doc.as_ptr(),
+    }));
+    let module_name = module.name()?;
+    // SAFETY: the definition lives for ever; the function keeps references to the module and its name.
+    let made: Bound<'_, PyAny> = unsafe {
+        let made = ffi::PyCFunction_NewEx(definition, module.as_ptr(), module_name.as_ptr());
+        Bound::from_owned_ptr_or_err(module.py(), made)?
+    };
+    module.setattr(name.to_string_lossy(), made)
+}
+
+/// # Safety
+/// Called by the interpreter.
+unsafe extern "C" fn capture(
+    _module: *mut ffi::PyObject,
+    values: *const *mut ffi::PyObject,
+    positional: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter's own arguments.
+    match unsafe { keywords::read("capture", values, positional, names) } {
+        Ok(request) => match captured(&request) {
+            // SAFETY: the interpreter is calling a function of the module.
+            Ok(capture) => unsafe { traceback_object::captured(&capture) },
+            Err(error) => raise(error),
+        },
+        Err(error) => raise(error),
+    }
+}
+
+/// # Safety
+/// Called by the interpreter.
+unsafe extern "C" fn current_stack_id(
+    _module: *mut ffi::PyObject,
+    values: *const *mut ffi::PyObject,
+    positional: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter's own arguments.
+    match unsafe { keywords::read("current_stack_id", values, positional, names) } {
+        Ok(request) => match captured(&request) {
+            // SAFETY: the interpreter is calling.
+            Ok(capture) => unsafe { ffi::PyLong_FromUnsignedLong(capture.stack.map_or(0, StackId::get).into()) },
+            Err(error) => raise(error),
+        },
+        Err(error) => raise(error),
+    }
+}
+
+/// Captures, after asking the sources that are written in Python.
+#[inline]
+pub(crate) fn captured(request: &Request) -> PyResult<Capture> {
+    if request.script && python_frame_source::any() {
+        return python_frame_source::capture_with_frames(request);
+    }
+    Ok(stackweave_capture::capture(request))
+}
+
+#[cold]
+fn raise(error: PyErr) -> *mut ffi::PyObject {
+    guarded(ptr::null_mut(), |_| Err(error))
+}

@@ -1,0 +1,70 @@
+//! `stackweave._native`: what the Python package is made of. It converts, holds the GIL rightly and maps errors; what it
+//! converts is done in the other crates.
+
+#![allow(clippy::doc_markdown, reason = "the comments on what Python sees are its docstrings")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "the platforms that capture are 64-bit: an address, a word and a usize are one size"
+)]
+
+mod called_back;
+mod capture_functions;
+mod errors;
+mod frame;
+mod keywords;
+mod python_extra_frames;
+mod python_frame_source;
+mod python_place;
+mod python_source;
+mod registration;
+mod resolving;
+mod same_process;
+mod stats;
+mod symbolizing;
+mod thread_stacks;
+mod traceback_answers;
+mod traceback_object;
+mod traceback_type;
+
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// The native part of stackweave.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    refuse_subinterpreters()?;
+    keywords::prepare(py);
+    python_source::install(py);
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("StackweaveError", py.get_type::<errors::StackweaveError>())?;
+    module.add_class::<frame::PyFrame>()?;
+    module.add_class::<registration::Registration>()?;
+    traceback_type::add_to(module)?;
+    capture_functions::add_to(module)?;
+    module.add_function(wrap_pyfunction!(frame::rebuild_frame, module)?)?;
+    module.add_function(wrap_pyfunction!(traceback_answers::rebuild_traceback, module)?)?;
+    module.add_function(wrap_pyfunction!(symbolizing::symbolize, module)?)?;
+    module.add_function(wrap_pyfunction!(symbolizing::to_json, module)?)?;
+    module.add_function(wrap_pyfunction!(symbolizing::resolve_addresses, module)?)?;
+    module.add_function(wrap_pyfunction!(symbolizing::traceback_of, module)?)?;
+    module.add_function(wrap_pyfunction!(thread_stacks::thread_stacks, module)?)?;
+    module.add_function(wrap_pyfunction!(stats::stats, module)?)?;
+    module.add_function(wrap_pyfunction!(python_frame_source::register_frame_source, module)?)?;
+    module.add_function(wrap_pyfunction!(python_extra_frames::register_extra_frames, module)?)?;
+    // PyO3 lists what it has added; the package lists what is public.
+    module.delattr("__all__")
+}
+
+/// What is static here belongs to one interpreter, the main one, whose number is 0.
+fn refuse_subinterpreters() -> PyResult<()> {
+    // SAFETY: an interpreter is importing this module.
+    match unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) } {
+        0 => Ok(()),
+        _ => Err(PyImportError::new_err(
+            "stackweave can be imported in the main interpreter only, not in a subinterpreter",
+        )),
+    }
+}

@@ -1,0 +1,77 @@
+//! Code generators that are written in Python.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use stackweave_capture::RegisteredExtraFrames;
+use stackweave_core::{ExtraFrames, SourceLocation};
+
+use crate::keywords::type_name;
+use crate::python_place::location_of;
+use crate::registration::{Kind, Registration};
+
+/// Exceptions out of callables.
+pub(crate) static ERRORS: AtomicU64 = AtomicU64::new(0);
+
+/// Those that are asked, by number. Locked with the GIL held, and for a moment only.
+static REGISTERED: Mutex<BTreeMap<u64, RegisteredExtraFrames>> = Mutex::new(BTreeMap::new());
+static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
+
+struct Generator {
+    callable: Py<PyAny>,
+    has_failed: AtomicBool,
+}
+
+/// Adds a code generator, which knows what the code in its generated files was made from.
+///
+/// extra(filename, line) is called for each line of Python code in a batch of stacks that are resolved. It returns the
+/// original frames, innermost first, as (name, filename, line), or None if the file is not its own.
+#[pyfunction]
+pub(crate) fn register_extra_frames(extra: &Bound<'_, PyAny>) -> PyResult<Registration> {
+    if !extra.is_callable() {
+        return Err(PyTypeError::new_err(format!("extra must be callable; {} is not", type_name(extra))));
+    }
+    let generator = Generator { callable: extra.clone().unbind(), has_failed: AtomicBool::new(false) };
+    let number = LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1;
+    let registered = stackweave_capture::register_extra_frames(Arc::new(generator));
+    all().insert(number, registered);
+    Ok(Registration { kind: Kind::ExtraFrames, number })
+}
+
+pub(crate) fn remove(number: u64) {
+    let removed = all().remove(&number);
+    // Dropping it drops the callable, which may run anything: not with the lock held.
+    drop(removed);
+}
+
+fn all() -> MutexGuard<'static, BTreeMap<u64, RegisteredExtraFrames>> {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ExtraFrames for Generator {
+    fn frames_behind(&self, filename: &str, line: u32) -> Vec<SourceLocation> {
+        let ask = |py: Python<'_>| {
+            self.ask(py, filename, line).unwrap_or_else(|error| {
+                ERRORS.fetch_add(1, Ordering::Relaxed);
+                if !self.has_failed.swap(true, Ordering::Relaxed) {
+                    error.write_unraisable(py, Some(self.callable.bind(py)));
+                }
+                Vec::new()
+            })
+        };
+        Python::try_attach(ask).unwrap_or_default()
+    }
+}
+
+impl Generator {
+    fn ask(&self, py: Python<'_>, filename: &str, line: u32) -> PyResult<Vec<SourceLocation>> {
+        let answer = self.callable.bind(py).call1((filename, line))?;
+        if answer.is_none() {
+            return Ok(Vec::new());
+        }
+        answer.try_iter()?.map(|place| location_of(&place?)).collect()
+    }
+}

@@ -1,0 +1,110 @@
+//! Names for captured stacks, looked up while other threads run Python.
+
+use std::process;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use stackweave_core::{CodeAddress, ModuleList, RawFrame, RawFrameKind, SourceLocation, StackId};
+use stackweave_profile::{Frame, Names, Resolver};
+use stackweave_symbolize::Options;
+
+use crate::errors::StackweaveError;
+
+/// A stack's frames, innermost first.
+pub(crate) type Stack = Arc<[Arc<Frame>]>;
+
+/// This process, in which the stacks were captured.
+///
+/// Python forks with the GIL held. So whatever takes a lock that a forked child will need, and can't make anew, is asked
+/// with the GIL held: the loader, and who has registered code generators.
+struct ThisProcess {
+    has_extra_frames: bool,
+    /// The modules that are loaded, until they are asked for.
+    modules: Mutex<Option<ModuleList>>,
+}
+
+impl ThisProcess {
+    fn look(_py: Python<'_>, has_native: bool) -> Self {
+        let modules = has_native.then(stackweave_unwind::modules);
+        Self { has_extra_frames: stackweave_capture::has_extra_frames(), modules: Mutex::new(modules) }
+    }
+}
+
+impl Names for ThisProcess {
+    fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
+        stackweave_capture::locate(frame)
+    }
+
+    fn has_extra_frames(&self) -> bool {
+        self.has_extra_frames
+    }
+
+    fn frames_behind(&self, filename: &str, line: u32) -> Vec<SourceLocation> {
+        Python::try_attach(|_| stackweave_capture::frames_behind(filename, line)).unwrap_or_default()
+    }
+
+    fn modules(&self) -> ModuleList {
+        let known = self.modules.lock().unwrap_or_else(PoisonError::into_inner).take();
+        known.or_else(|| Python::try_attach(|_| stackweave_unwind::modules())).unwrap_or_default()
+    }
+}
+
+/// The stacks with these ids. Releases the GIL meanwhile.
+pub(crate) fn resolve(py: Python<'_>, ids: &[StackId]) -> PyResult<Vec<Stack>> {
+    let resolver = resolver()?;
+    let stacks = stackweave_capture::stacks();
+    let is_native = |frame: RawFrame| matches!(frame.kind(), RawFrameKind::Native(_));
+    let has_native = ids.iter().any(|id| stacks.frames(*id).any(is_native));
+    let process = ThisProcess::look(py, has_native);
+    Ok(py.detach(|| resolver.resolve(stacks, ids, &process)))
+}
+
+/// The frames at these return addresses. Releases the GIL meanwhile.
+pub(crate) fn resolve_addresses(py: Python<'_>, addresses: &[CodeAddress]) -> PyResult<Vec<Stack>> {
+    let resolver = resolver()?;
+    let process = ThisProcess::look(py, true);
+    Ok(py.detach(|| resolver.resolve_addresses(addresses, &process)))
+}
+
+/// What the process at hand resolves with.
+struct Current {
+    process: u32,
+    resolver: Resolver,
+}
+
+static CURRENT: AtomicPtr<Current> = AtomicPtr::new(ptr::null_mut());
+
+/// The resolver of this process. A forked child makes its own: of its parent's, another thread may have held a lock.
+pub(crate) fn resolver() -> PyResult<&'static Resolver> {
+    let process = process::id();
+    let known = CURRENT.load(Ordering::Acquire);
+    // SAFETY: null, or leaked below and never changed.
+    if let Some(current) = unsafe { known.as_ref() }
+        && current.process == process
+    {
+        return Ok(&current.resolver);
+    }
+    let options = Options::from_environment().map_err(|error| StackweaveError::new_err(error.to_string()))?;
+    let options = with_perf_map(options, process);
+    let made = Box::into_raw(Box::new(Current { process, resolver: Resolver::new(options) }));
+    // Several threads may come here at once; all use the one that was first.
+    match CURRENT.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire) {
+        // SAFETY: leaked just now.
+        Ok(_) => Ok(unsafe { &(*made).resolver }),
+        Err(first) => {
+            // SAFETY: never shared; and what is in the static was leaked by another thread.
+            unsafe {
+                drop(Box::from_raw(made));
+                Ok(&(*first).resolver)
+            }
+        }
+    }
+}
+
+/// Python's own trampolines, and other generated code, are named in this process' perf map, if there is one.
+fn with_perf_map(mut options: Options, process: u32) -> Options {
+    options.perf_map_of = Some(process);
+    options
+}

@@ -1,0 +1,59 @@
+//! `thread_stacks()`: where every Python thread is.
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use stackweave_capture::{Stop, intern};
+use stackweave_core::{RawFrame, SourceStop};
+use stackweave_cpython::{PythonSource, ThreadStatePointer};
+
+use crate::capture_functions::captured;
+use crate::keywords::EVERYTHING;
+use crate::python_source;
+use crate::traceback_object::of_stack;
+
+/// How many frames of a thread are looked for: at first, and at most.
+const FIRST_LENGTH: usize = 256;
+const MOST: usize = 1 << 16;
+
+/// The stacks of all Python threads, by threading.get_ident().
+///
+/// That of the calling thread is woven. Of the others the Python frames are given: only a thread itself can walk its native
+/// stack.
+#[pyfunction]
+pub(crate) fn thread_stacks(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let stacks = PyDict::new(py);
+    // SAFETY: may be called at any time.
+    let own: u64 = unsafe { ffi::PyThread_get_thread_ident() };
+    if let Some(source) = python_source::source() {
+        for (thread, frames, stop) in others(source, own) {
+            stacks.set_item(thread, of_stack(py, intern(&frames), stop)?)?;
+        }
+    }
+    let capture = captured(&EVERYTHING)?;
+    stacks.set_item(own, of_stack(py, capture.stack, capture.stop())?)?;
+    Ok(stacks)
+}
+
+type ThreadStack = (u64, Vec<RawFrame>, Option<Stop>);
+
+/// The Python stacks of the other threads, all read before anything else happens: the GIL must not be given away in between.
+fn others(source: &PythonSource, own: u64) -> Vec<ThreadStack> {
+    let states = source.thread_states().into_iter().filter(|(thread, _)| *thread != own);
+    states.map(|(thread, state)| stack_of(source, thread, state)).collect()
+}
+
+fn stack_of(source: &PythonSource, thread: u64, state: ThreadStatePointer) -> ThreadStack {
+    let mut frames = vec![RawFrame::default(); FIRST_LENGTH];
+    loop {
+        // SAFETY: the GIL has been held since the states were listed.
+        let walked = unsafe { source.walk_thread(state, &mut frames) };
+        if walked.stop == SourceStop::DepthLimit && frames.len() < MOST {
+            frames.resize(frames.len() * 4, RawFrame::default());
+            continue;
+        }
+        frames.truncate(walked.len);
+        let stop = (walked.stop != SourceStop::EndOfStack).then_some(Stop::Source(walked.stop));
+        return (thread, frames, stop);
+    }
+}

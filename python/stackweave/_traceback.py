@@ -1,0 +1,129 @@
+"""Tracebacks in the words of the standard library. Imported when one is first shown."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from itertools import groupby
+from os.path import basename
+from traceback import FrameSummary, StackSummary
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ._native import Frame, Traceback
+
+WIDEST_NAME = 60
+WIDEST_PLACE = 40
+WHOLE = "end of stack"
+
+
+def summary(traceback: Traceback) -> StackSummary:
+    """The frames as `traceback.extract_stack` would give them, native ones included."""
+    frames = traceback.frames
+    for filename in {frame.filename for frame in frames if frame.filename}:
+        linecache.checkcache(filename)
+    return _summary_of(reversed(frames))
+
+
+def format(traceback: Traceback) -> list[str]:
+    """As `traceback.format_list`: a string with its line ends for each frame."""
+    return summary(traceback).format()
+
+
+def text(traceback: Traceback) -> str:
+    """What `str` shows: Python's own traceback, with the native frames indented between its entries."""
+    frames = traceback.frames
+    parts = ["Traceback (most recent call last):\n"]
+    if traceback.stop_reason != WHOLE:
+        parts.append(f"  (cut here: {traceback.stop_reason})\n")
+    rows = {frame: _native_row(frame) for frame in frames if frame.kind == "native"}
+    name_width = max((len(row[0]) for row in rows.values()), default=0)
+    place_width = max((len(row[1]) for row in rows.values()), default=0)
+    for is_native, group in groupby(reversed(frames), key=lambda frame: frame.kind == "native"):
+        if is_native:
+            for frame in group:
+                name, place, module = rows[frame]
+                parts.append(f"      | {name:{name_width}}  {place:{place_width}}  {module}".rstrip() + "\n")
+        else:
+            parts.extend(_summary_of(group).format())
+    return "".join(parts).rstrip("\n")
+
+
+def _summary_of(frames: Iterable[Frame]) -> StackSummary:
+    return StackSummary.from_list([_frame_summary(frame) for frame in frames])
+
+
+def _frame_summary(frame: Frame) -> FrameSummary:
+    filename = frame.filename or frame.module or "<unknown>"
+    if sys.version_info < (3, 11) or frame.kind != "python":
+        return FrameSummary(filename, frame.line, frame.name, lookup_line=False)
+    return FrameSummary(
+        filename,
+        frame.line,
+        frame.name,
+        lookup_line=False,
+        end_lineno=frame.end_line,
+        colno=frame.column,
+        end_colno=frame.end_column,
+    )
+
+
+def _native_row(frame: Frame) -> tuple[str, str, str]:
+    place = ""
+    if frame.filename:
+        place = "/".join(frame.filename.rsplit("/", 2)[-2:])
+        if len(place) > WIDEST_PLACE:
+            place = "..." + place[3 - WIDEST_PLACE :]
+        if frame.line:
+            place = f"{place}:{frame.line}"
+    marks = [basename(frame.module)] if frame.module else []
+    if frame.inlined:
+        marks.append("inlined")
+    return shorten(frame.name), place, f"[{', '.join(marks)}]" if marks else ""
+
+
+def shorten(name: str, width: int = WIDEST_NAME) -> str:
+    """A long C++ or Rust name without what its templates and parameters are, then without its outer scopes."""
+    if len(name) <= width:
+        return name
+    name = _without_brackets(name)
+    return name if len(name) <= width else "..." + name[3 - width :]
+
+
+def _without_brackets(name: str) -> str:
+    """Each outermost pair of brackets after the first character, emptied; `operator<` and the like stay."""
+    kept: list[str] = []
+    depth = 0
+    position = 0
+    while position < len(name):
+        symbol = _operator_at(name, position)
+        if symbol and depth == 0:
+            kept.append(symbol)
+        elif not symbol:
+            symbol = name[position]
+            if symbol in "<(" and position > 0:
+                if depth == 0:
+                    kept.append(symbol + "...")
+                depth += 1
+            elif symbol in ">)" and depth > 0 and name[position - 1] != "-":
+                depth -= 1
+            if depth == 0:
+                kept.append(symbol)
+        position += len(symbol)
+    return "".join(kept)
+
+
+OPERATORS: Sequence[str] = ("<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "()", "<", ">")
+
+
+def _operator_at(name: str, position: int) -> str:
+    """The whole of `operator<` and the like, where it begins here."""
+    word = "operator"
+    if not name.startswith(word, position):
+        return ""
+    for symbol in OPERATORS:
+        if name.startswith(symbol, position + len(word)):
+            return word + symbol
+    return ""
