@@ -1,0 +1,86 @@
+"""What the tests share."""
+
+import os
+import subprocess
+import sys
+import traceback
+import unittest
+
+import stackweave
+
+#: The interpreter that runs the tests, as it must be started.
+PYTHON = os.environ.get("STACKWEAVE_TEST_PYTHON", sys.executable)
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def python_frames(captured):
+    """Where the Python frames are, innermost first."""
+    return [(frame.filename, frame.line, frame.name) for frame in captured.frames if frame.kind == "python"]
+
+
+def kinds(captured):
+    return [frame.kind for frame in captured.frames]
+
+
+def twice(function, *arguments):
+    """Two results of the same call, made the same way: the interpreter specialises it at first."""
+    return [function(*arguments) for _ in range(100)][-2:]
+
+
+def positions(frame):
+    """The place that each frame is at, outward, as the code objects themselves say."""
+    places = []
+    while frame is not None:
+        places.append(list(frame.f_code.co_positions())[frame.f_lasti // 2])
+        frame = frame.f_back
+    return places
+
+
+class Witness:
+    """Captures, and beside it asks the standard library, wherever it is called."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, *_args, **_kwargs):
+        self.seen.append((stackweave.capture(), traceback.extract_stack()))
+        if sys.version_info >= (3, 11) and len(self.seen[-1][1]) < 1000:
+            self.assert_same_positions(self.seen[-1][0], positions(sys._getframe()))
+        return 0
+
+    @staticmethod
+    def assert_same_positions(captured, expected):
+        ours = [frame for frame in captured.frames if frame.kind == "python"]
+        places = [(frame.line, frame.end_line, frame.column, frame.end_column) for frame in ours]
+        # The innermost frame has moved on since.
+        assert places[1:] == expected[1:], (places, expected)
+
+
+class WitnessCase(unittest.TestCase):
+    def setUp(self):
+        self.witness = Witness()
+
+    def assert_same_stacks(self, at_least=1):
+        """Each capture has the frames that the standard library saw, and ends with the native root."""
+        self.assertGreaterEqual(len(self.witness.seen), at_least)
+        for captured, extracted in self.witness.seen:
+            expected = [(frame.filename, frame.lineno, frame.name) for frame in reversed(extracted)]
+            self.assertEqual(python_frames(captured), expected)
+            self.assertEqual(captured.stop_reason, "end of stack")
+            if stackweave.stats()["python"]["reader"] == "direct":
+                self.assertEqual(captured.frames[-1].kind, "native", "no Python frame stands below the native root")
+
+
+def run_python(code, *arguments, **environment):
+    """Runs a script in a Python of its own, and gives what it printed. It must end well and complain of nothing."""
+    done = subprocess.run(
+        [PYTHON, "-X", "faulthandler", "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        timeout=120,
+    )
+    if done.returncode != 0 or done.stderr:
+        raise AssertionError(f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
