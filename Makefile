@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench fuzz deps-debian
+.PHONY: help demo test test-python lint bench fuzz deps-debian
 
 FUZZ_SECONDS := 60
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
@@ -20,14 +20,19 @@ test: ## set up, fuzz for a moment, then run every test: doc, unit and integrati
 	else \
 		cargo test --workspace --tests; \
 	fi
+	@scripts/test-python
 
-lint: ## format, clippy, rustdoc, licences, dependencies, file lengths, other platforms
+test-python: ## build the Python package and test it on every Python of the machine
+	@scripts/test-python
+
+lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, file lengths, other platforms
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy -p stackweave-symbolize --no-default-features --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	RUSTFLAGS="--cfg stackweave_unsupported -D warnings" \
 		cargo check $(UNSUPPORTED) --target-dir $(TARGET_DIR)/unsupported
+	scripts/check-python
 	scripts/check-deps
 	scripts/check-licences
 	scripts/check-file-length
