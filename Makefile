@@ -8,8 +8,8 @@ UNSUPPORTED := -p stackweave-core -p stackweave-unwind -p stackweave-capture
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## capture one stack through Rust, C and qsort, and time it beside glibc
-	@cargo run --release -p stackweave-demo
+demo: ## build the Python package and show a woven stack beside the standard traceback
+	@PYTHONPATH="$$(scripts/build-package)" PYTHONDONTWRITEBYTECODE=1 python3 examples/woven.py
 
 test: ## set up, fuzz for a moment, then run every test: doc, unit and integration
 	@scripts/deps-debian || true

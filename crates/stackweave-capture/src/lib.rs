@@ -45,3 +45,8 @@ pub use request::{Capture, Request, Start, Stop};
 pub use sources::{RegisteredSource, locate, register_source};
 pub use stackweave_core::{ExtraFrames, FrameSource, RawFrame, SourceStop, StackId, StopReason};
 pub use stats::{Stats, stats};
+
+/// The examples of the guide, compiled and run with the doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+pub struct Guide;
