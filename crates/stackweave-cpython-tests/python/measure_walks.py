@@ -1,8 +1,8 @@
 """What a walk costs on fresh frames: python measure_walks.py LIBRARY
 
-Each walk is of new activations, called at the bottom of a recursion, or of as many different functions, and timed inside
-the call. The figure is the mean of a batch of walks, that of the batch at the cheapest quarter. What the interpreter does
-later, to take down frame objects that a walk made, is not in the figure of the public API.
+Each walk is of new activations, called at the bottom of a recursion, or of as many different functions, and timed
+inside the call. The figure is the mean of a batch of walks, that of the batch at the cheapest quarter. What the
+interpreter does later, to take down frame objects that a walk made, is not in the figure of the public API.
 
 replay: to code ids, along the last stack. source: to code ids, frame by frame. walk: to addresses of code objects.
 """
@@ -71,7 +71,8 @@ def measure_names(library, version):
         frame = ctypes.c_uint64(made[f"made{number}"]().words[0])
         first.append(library.timed_locate(frame))
         again.append(min(library.timed_locate(frame) for _ in range(20)))
-    print(f"{version:8} names: first {sorted(first)[150]:.0f} ns, again {sorted(again)[150]:.0f} ns (with 20 of the clock)")
+    first, again = sorted(first)[150], sorted(again)[150]
+    print(f"{version:8} names: first {first:.0f} ns, again {again:.0f} ns (with 20 of the clock)")
 
 
 if __name__ == "__main__":

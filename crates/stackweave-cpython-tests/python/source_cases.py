@@ -49,8 +49,9 @@ def case_code_has_the_id_of_its_frames():
 
 
 def case_names_in_every_alphabet():
-    alphabets = "plain", "caf\u00e9", "\u0441\u0442\u0435\u043a", "\U0001f600\U00010400", "bad\udc80\udcffname", "\ud83d\ude00", ""
-    for name in alphabets:
+    wide = "\u0441\u0442\u0435\u043a", "\U0001f600\U00010400"
+    surrogates = "bad\udc80\udcffname", "\ud83d\ude00"
+    for name in "plain", "", "caf\u00e9", *wide, *surrogates:
         function = make("renamed")
         changes = {"co_name": name, "co_filename": f"/{name}.py"}
         if sys.version_info >= (3, 11):

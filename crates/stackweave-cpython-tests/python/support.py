@@ -24,8 +24,8 @@ class Outcome(ctypes.Structure):
 
 
 TEXTS = """
-    fallback_reason unavailable foreign_thread misplaced_activations describe self_test_with_table_of install locate stats
-    differing_walks
+    fallback_reason unavailable foreign_thread misplaced_activations describe self_test_with_table_of install locate
+    stats differing_walks
 """
 NUMBERS = """
     allocations walk_while_held seen samples cut_samples torn_samples ticks line replayed thread_count source_seen

@@ -9,7 +9,7 @@ pub extern "C" fn cpython_tests_differing_repeats(count: u64) -> u64 {
     let mut expected = Stack::with_room(DEPTH);
     let walked = walk(PLAIN, &mut expected);
     expected.truncate(walked.len);
-    let mut stack = Stack::with_room(DEPTH);
+    let mut stack = Stack::with_room(walked.len + 1);
     let differs = |round: &u64| {
         let way = if round.is_multiple_of(2) { REPLAYING } else { PLAIN };
         walk(way, &mut stack) != walked

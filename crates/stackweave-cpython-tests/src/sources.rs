@@ -32,8 +32,8 @@ pub extern "C" fn cpython_tests_install() -> *const c_char {
     PythonSource::install().map_or_else(|reason| lasting(&reason.to_string()), |_| null())
 }
 
-/// How a walk is to be done: along the last stack, frame by frame, as in a signal handler; without a watch for deaths; by the
-/// public API.
+/// How a walk is to be done: along the last stack, frame by frame, as in a signal handler; without a watch for deaths;
+/// by the public API.
 pub(crate) const REPLAYING: u32 = 0;
 pub(crate) const PLAIN: u32 = 1;
 pub(crate) const INTERRUPTED: u32 = 2;
@@ -144,12 +144,15 @@ pub extern "C" fn cpython_tests_thread_count() -> u64 {
 /// differs.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_differing_walks() -> *const c_char {
-    let mut stack = Stack::with_room(DEPTH);
+    // The depth first: to clear buffers for the deepest stack takes longer than the walks.
+    let is_enough = |room: &usize| walk(PLAIN, &mut Stack::with_room(*room)).len < *room;
+    let room = [128, 1024].into_iter().find(is_enough).unwrap_or(DEPTH);
+    let mut stack = Stack::with_room(room);
     let walked = walk(PLAIN, &mut stack);
     stack.truncate(walked.len);
     let mut faults = String::new();
     for way in [REPLAYING, REPLAYING, INTERRUPTED] {
-        let mut other = Stack::with_room(DEPTH);
+        let mut other = Stack::with_room(room);
         let again = walk(way, &mut other);
         other.truncate(again.len);
         if (again, &other) != (walked, &stack) {
@@ -157,7 +160,7 @@ pub extern "C" fn cpython_tests_differing_walks() -> *const c_char {
             let _ = writeln!(faults, "way {way}: {again:?} and not {walked:?}, first at {at:?}");
         }
     }
-    let mut raw = vec![PythonFrame::default(); DEPTH];
+    let mut raw = vec![PythonFrame::default(); room];
     let raw_len = Interpreter::find().expect("it is supported").walk(&mut raw).len;
     let is_same = |(index, raw): (usize, &PythonFrame)| {
         stack.activations[index].0 == raw.activation

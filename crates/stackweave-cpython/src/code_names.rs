@@ -1,7 +1,7 @@
 //! Frames to names: what was copied from a code object, decoded once and shared.
 //!
-//! Off the hot path. The lock is never waited for: whoever finds it taken, perhaps for good in a forked child, decodes for
-//! itself.
+//! Off the hot path. The lock is never waited for: whoever finds it taken, perhaps for good in a forked child, decodes
+//! for itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};

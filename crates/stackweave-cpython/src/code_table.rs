@@ -1,8 +1,8 @@
 //! From code objects to their ids, and back to what they said.
 //!
 //! At first sight a code object is copied; from then on its address leads to the copy's id, until it dies
-//! ([`death_watch`](crate::death_watch)). Ids are for good, and equal code objects have equal ids: code that is executed
-//! again from the same source keeps its id.
+//! ([`death_watch`](crate::death_watch)). Ids are for good, and equal code objects have equal ids: code that is
+//! executed again from the same source keeps its id.
 //!
 //! One table for the process, since code objects of all interpreters die in one place.
 //!
@@ -116,8 +116,8 @@ impl Watched {
     }
 }
 
-/// Ids where deaths go unnoticed: an address gets one for good, by a reference that is never given up. Only who holds the
-/// GIL may take one. Who doesn't compares the contents each time.
+/// Ids where deaths go unnoticed: an address gets one for good, by a reference that is never given up. Only who holds
+/// the GIL may take one. Who doesn't compares the contents each time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pinned {
     pub(crate) interpreter: &'static Interpreter,

@@ -1,7 +1,8 @@
 //! When a code object dies, its address is forgotten: a code object that is made there later has another name.
 //!
-//! All code objects, of all interpreters and versions, die through `tp_dealloc` of their type. That pointer is replaced by
-//! a function that forgets the address and then does what was to be done. Why this way: docs/decisions/003.
+//! All code objects, of all interpreters and versions, die through `tp_dealloc` of their type. That pointer is
+//! replaced by a function that forgets the address and then does what was to be done. Why this way:
+//! docs/decisions/003.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;

@@ -16,8 +16,8 @@
 //! }
 //! ```
 //!
-//! [`PythonSource`] is the same as a [`FrameSource`](stackweave_core::FrameSource): with ids instead of the addresses of
-//! code objects, and names for them that outlive those.
+//! [`PythonSource`] is the same as a [`FrameSource`](stackweave_core::FrameSource): with ids instead of the addresses
+//! of code objects, and names for them that outlive those.
 //!
 //! # In signal handlers
 //!
@@ -25,13 +25,13 @@
 //!
 //! - From 3.13 on the stack is whole, wherever the signal came. The line of the innermost frame may be that of an
 //!   instruction before: the interpreter notes it only where it could call something.
-//! - On 3.11 and 3.12, if the signal came while an eval loop was starting or ending, the frames of that loop may be missing, or
-//!   all frames, with [`SourceStop::Interrupted`]: a few in ten thousand under a storm of signals. The
-//!   interpreter announces a loop before it has filled in what it says of it, so until then it is whatever the stack held
-//!   before. That is believed only if it fits the whole chain; once in some hundreds of thousands of signals what was left by
-//!   a loop that has just ended does fit, and its frames are shown.
-//! - On 3.10 all frames are there, but if the signal came while a loop was starting or ending, which loop runs which frame may
-//!   be off by one: in a greenlet when starting, everywhere when ending.
+//! - On 3.11 and 3.12, if the signal came while an eval loop was starting or ending, the frames of that loop may be
+//!   missing, or all frames, with [`SourceStop::Interrupted`]: a few in ten thousand under a storm of signals. The
+//!   interpreter announces a loop before it has filled in what it says of it, so until then it is whatever the stack
+//!   held before. That is believed only if it fits the whole chain; once in some hundreds of thousands of signals what
+//!   was left by a loop that has just ended does fit, and its frames are shown.
+//! - On 3.10 all frames are there, but if the signal came while a loop was starting or ending, which loop runs which
+//!   frame may be off by one: in a greenlet when starting, everywhere when ending.
 //! - Nothing is allocated, no lock is taken, the GIL is not touched; code objects that were never seen before are
 //!   named all the same. What the handler saw is not recorded for later walks.
 //! - Where only the public API can be used there are no frames.

@@ -98,11 +98,10 @@ impl PublicApi {
         }
     }
 
-    /// Goes along the frames until there are no more, or the visitor has a reason to stop. The code object of a frame is
-    /// alive while it is visited.
+    /// Goes along the frames until there are no more, or the visitor has a reason to stop. The code object of a frame
+    /// is alive while it is visited.
     ///
-    /// # Safety
-    /// The GIL is held, `frame` is null or a reference to a frame object that this function may give up.
+    /// # Safety The GIL is held, `frame` is null or a reference to a frame object that this function may give up.
     pub(crate) unsafe fn visit(
         &self,
         mut frame: Object,

@@ -73,7 +73,8 @@ impl PublicSource {
         }
     }
 
-    /// The frames of this thread. In a signal handler, and while this thread is walking already, there are none to be had.
+    /// The frames of this thread. In a signal handler, and while this thread is walking already, there are none to be
+    /// had.
     pub(crate) fn walk(&self, room: Room<'_>, in_signal_handler: bool) -> SourceWalked {
         if in_signal_handler || IS_WALKING.replace(true) {
             return SourceWalked { stop: SourceStop::Interrupted, ..SourceWalked::default() };

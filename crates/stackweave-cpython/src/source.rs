@@ -1,7 +1,7 @@
 //! Python as a source of frames: the walk, the code table and the names behind one door.
 //!
-//! Hot file, but for installing, naming and statistics: no allocation, no lock, no GIL; in signal handlers too. That does
-//! not hold where only the public API can be used.
+//! Hot file, but for installing, naming and statistics: no allocation, no lock, no GIL; in signal handlers too. That
+//! does not hold where only the public API can be used.
 
 use core::ffi::c_void;
 use std::sync::OnceLock;
@@ -36,12 +36,13 @@ enum Reader {
 static NAMES: OnceLock<CodeNames> = OnceLock::new();
 
 impl PythonSource {
-    /// How many words of [`SourceWalk::memory`] a walk needs to find its way by the last one. With less it does without.
+    /// How many words of [`SourceWalk::memory`] a walk needs to find its way by the last one. With less it does
+    /// without.
     pub const MEMORY_WORDS: usize = MEMORY_WORDS;
 
-    /// The source of this process: finds the interpreter, tests the direct walk, begins to watch code objects. Once that
-    /// is done, it stays so. Call it at import, with the GIL held and no exception set. Fails only where there is no
-    /// interpreter at all.
+    /// The source of this process: finds the interpreter, tests the direct walk, begins to watch code objects. Once
+    /// that is done, it stays so. Call it at import, with the GIL held and no exception set. Fails only where there is
+    /// no interpreter at all.
     pub fn install() -> Result<&'static Self, Unavailable> {
         static INSTALLED: OnceLock<PythonSource> = OnceLock::new();
         if let Some(installed) = INSTALLED.get() {

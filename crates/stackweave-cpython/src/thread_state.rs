@@ -1,7 +1,8 @@
 //! Which Python thread state is this thread's, without the GIL.
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe. (Where the interpreter keeps the pointer in
-//! thread-local storage and is itself loaded by `dlopen`, the loader may allocate that storage when a thread first asks.)
+//! thread-local storage and is itself loaded by `dlopen`, the loader may allocate that storage when a thread first
+//! asks.)
 
 use stackweave_core::SourceStop;
 

@@ -37,9 +37,9 @@ impl Lists {
 }
 
 impl PythonSource {
-    /// The threads whose frames can't change while the GIL is held, each with its `threading.get_ident`. From 3.12 on, where
-    /// interpreters may have a GIL each, those of this interpreter; before, those of all. Empty without the GIL, and
-    /// where frames can only be read by the public API.
+    /// The threads whose frames can't change while the GIL is held, each with its `threading.get_ident`. From 3.12 on,
+    /// where interpreters may have a GIL each, those of this interpreter; before, those of all. Empty without the GIL,
+    /// and where frames can only be read by the public API.
     pub fn thread_states(&self) -> Vec<(u64, ThreadStatePointer)> {
         let Some(interpreter) = self.interpreter().filter(|interpreter| interpreter.holds_gil()) else {
             return Vec::new();

@@ -19,8 +19,8 @@ pub(super) struct Written {
 #[repr(C)]
 pub(super) struct Entry {
     pub(super) address: u64,
-    /// The word of a frame that was written, the inverse of that of a shim, [`NEVER`] of a frame that must always be looked
-    /// at.
+    /// The word of a frame that was written, the inverse of that of a shim, [`NEVER`] of a frame that must always be
+    /// looked at.
     pub(super) word: u64,
     /// What was written; the default for a frame that was not.
     pub(super) written: Written,

@@ -70,8 +70,8 @@ impl Form for EntryFlags {
         Step { previous, word, what }
     }
 
-    /// The pointer into the code, which can't be the same for another code object as long as this one lives, and whether
-    /// native code entered the frame.
+    /// The pointer into the code, which can't be the same for another code object as long as this one lives, and
+    /// whether native code entered the frame.
     #[inline(always)]
     unsafe fn word(frame: u64) -> u64 {
         // SAFETY: passed on to the caller.

@@ -40,11 +40,10 @@ pub(super) trait Form: Copy {
     /// The entry holds, and its loop does.
     unsafe fn pass(&mut self, entry: &Entry, next_loop: u64);
 
-    /// Puts the eval loop that the form stands at into an entry, and goes on to the next frame. False where the record has
-    /// no loops, or there is none.
+    /// Puts the eval loop that the form stands at into an entry, and goes on to the next frame. False where the record
+    /// has no loops, or there is none.
     ///
-    /// # Safety
-    /// The entry holds, but for its loop.
+    /// # Safety The entry holds, but for its loop.
     unsafe fn renew_loop(&mut self, entry: &mut Entry) -> bool;
 
     /// What to write for an entry that holds.
@@ -59,8 +58,8 @@ pub(super) trait Form: Copy {
     /// As for [`Form::step`].
     unsafe fn shim_beyond(&self, frame: u64) -> Option<u64>;
 
-    /// The outermost eval loop, if the frames have ended before it: the innermost has no frame yet. To be asked at the end of
-    /// each walk.
+    /// The outermost eval loop, if the frames have ended before it: the innermost has no frame yet. To be asked at the
+    /// end of each walk.
     fn loop_without_frame(&self) -> Option<u64>;
 }
 

@@ -13,8 +13,9 @@ use crate::frame::PythonFrame;
 use crate::memory::{is_plausible, load, word};
 use crate::version::{Chain, Layout};
 
-/// Whether a walk that interrupted nothing has found more loops than frames. A greenlet puts a `CFrame` of its own, of no
-/// loop, at the end of the list; in its stack a signal between the start of a loop and that of its frame can't be told.
+/// Whether a walk that interrupted nothing has found more loops than frames. A greenlet puts a `CFrame` of its own, of
+/// no loop, at the end of the list; in its stack a signal between the start of a loop and that of its frame can't be
+/// told.
 static HAS_GREENLETS: AtomicBool = AtomicBool::new(false);
 
 /// 3.10: one eval loop for each frame, so the two lists go in step. The last `CFrame` is in the thread state, and runs
@@ -37,7 +38,8 @@ const PREVIOUS_C_FRAME: usize = match LAYOUT.thread.chain {
 const LARGEST_INDEX: u32 = (1 << 20) - 1;
 const INDEX_SHIFT: u32 = 44;
 
-/// Both in one word, exactly up to [`LARGEST_INDEX`]: addresses end below bit 47, and the lowest three bits are not used.
+/// Both in one word, exactly up to [`LARGEST_INDEX`]: addresses end below bit 47, and the lowest three bits are not
+/// used.
 #[inline(always)]
 fn packed(code: u64, index: u32) -> u64 {
     code >> 3 | u64::from(index) << INDEX_SHIFT
@@ -93,8 +95,8 @@ impl Form for FrameObjects {
     #[inline(always)]
     unsafe fn loop_holds(&self, entry: &Entry, next: &Entry) -> bool {
         let c_frame = entry.written.activation.0;
-        // SAFETY: an entry that can be replayed has the `CFrame` of a running loop, and this is the one that the list has
-        // led to.
+        // SAFETY: an entry that can be replayed has the `CFrame` of a running loop, and this is the one that the list
+        // has led to.
         self.c_frame == c_frame && unsafe { word(c_frame, PREVIOUS_C_FRAME) } == next.written.activation.0
     }
 

@@ -1,12 +1,14 @@
-//! The last stack of a thread, kept in the memory that a walk is lent: what each frame was, and what was written for it.
+//! The last stack of a thread, kept in the memory that a walk is lent: what each frame was, and what was written for
+//! it.
 //!
 //! ```text
 //! index | entries: ... low ... start ... | end | new frames (a ring)
 //! ```
 //!
-//! Entries lie innermost first and end at a fixed place, so that a frame keeps its entry while frames come and go inside
-//! it. Those from `low` on are one chain: each leads to the next, and each frame's activation is the next shim. Those before
-//! `start` were left by frames that have returned; if they are called again in the same way, they fit again.
+//! Entries lie innermost first and end at a fixed place, so that a frame keeps its entry while frames come and go
+//! inside it. Those from `low` on are one chain: each leads to the next, and each frame's activation is the next shim.
+//! Those before `start` were left by frames that have returned; if they are called again in the same way, they fit
+//! again.
 //!
 //! An entry is a guess. Its address is not followed before the chain of frames has led there.
 //!
@@ -113,8 +115,8 @@ impl<'a, const CAPACITY: usize> Record<'a, CAPACITY> {
         (position >= self.kept.low && entry.address == address).then_some(position)
     }
 
-    /// The entry at this position, changed into what the frame there is now. `None` if that is of another kind, or no longer
-    /// leads to the next entry. What was written is up to the caller.
+    /// The entry at this position, changed into what the frame there is now. `None` if that is of another kind, or no
+    /// longer leads to the next entry. What was written is up to the caller.
     #[inline(always)]
     pub(super) fn update(&mut self, position: usize, step: &Step) -> Option<&mut Entry> {
         let next = self.address(position + 1);
@@ -143,7 +145,8 @@ impl<'a, const CAPACITY: usize> Record<'a, CAPACITY> {
     }
 
     /// Ends the walk. The stack is the new frames, and from `place` on the entries. `written` is what was written for
-    /// the new frames, outermost first, `rest` where the chain goes on behind what was walked: its frame, if any, and `_PyCFrame`.
+    /// the new frames, outermost first, `rest` where the chain goes on behind what was walked: its frame, if any, and
+    /// `_PyCFrame`.
     #[inline(always)]
     pub(super) fn close(mut self, place: usize, written: impl Iterator<Item = Written>, rest: (u64, u64)) {
         if self.new_len == 0 {

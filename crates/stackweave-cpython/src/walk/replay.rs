@@ -1,8 +1,8 @@
 //! The walk along the last stack: frames that are what they were are not looked into again.
 //!
-//! A frame whose address, code, instruction and caller are those of its entry gets what was written for it the last time
-//! ([`run`](super::run)). A frame that has changed is looked at in the ordinary way, and the walk goes on along the record
-//! where the chain comes back to it.
+//! A frame whose address, code, instruction and caller are those of its entry gets what was written for it the last
+//! time ([`run`](super::run)). A frame that has changed is looked at in the ordinary way, and the walk goes on along
+//! the record where the chain comes back to it.
 //!
 //! Hot file: no allocation, no lock, no GIL. Not for signal handlers, which may find frames half made.
 
@@ -37,9 +37,8 @@ const PATIENCE: usize = 4;
 
 /// Walks from `frame` on, and leaves the stack in the record.
 ///
-/// # Safety
-/// `frame` is the top of a chain of frames of this form, which stays as it is. The code ids in the record are still those
-/// of the code objects.
+/// # Safety `frame` is the top of a chain of frames of this form, which stays as it is. The code ids in the record are
+/// still those of the code objects.
 #[inline(always)]
 pub(super) unsafe fn walk<F: Form, C: CodeIds, const CAPACITY: usize>(
     mut form: F,

@@ -1,7 +1,7 @@
 //! The run along the record: the loop in which a stack that has not changed is walked.
 //!
-//! The address of the next frame is known from its entry before the frame has been asked for it, and then compared: so the
-//! loads do not wait for each other, as they do in a walk along the frames, and each is checked all the same.
+//! The address of the next frame is known from its entry before the frame has been asked for it, and then compared: so
+//! the loads do not wait for each other, as they do in a walk along the frames, and each is checked all the same.
 //!
 //! Hot file: no allocation, no lock, no GIL.
 
