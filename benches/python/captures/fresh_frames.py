@@ -79,6 +79,9 @@ class FromC:
 
     def __init__(self, library):
         self.library, self.absent = library, {}
+        why = library.install_ours()
+        if why:
+            self.absent["ours"] = Absent(why.decode())
         try:
             torch = contenders.Torch(library)
             if not library.bind_torch(torch.big_library):

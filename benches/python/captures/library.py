@@ -32,6 +32,8 @@ class Library:
         self.torch_way_unwinds = bool(held.stackweave_bench_torch_way_unwinds())
         self.probe_frames = held.stackweave_bench_probe_frames
         self.probe_frames.argtypes, self.probe_frames.restype = [ctypes.c_size_t], ctypes.c_size_t
+        self.install_ours = held.stackweave_bench_install_ours
+        self.install_ours.restype = ctypes.c_char_p
         self._torch_bind = held.stackweave_bench_torch_bind
         self._torch_bind.argtypes = [ctypes.c_char_p]
 

@@ -4,6 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem;
+use std::ptr;
 
 use super::ours;
 use crate::peers::shared_library;
@@ -96,6 +97,13 @@ extern "C" fn stackweave_bench_torch_way_unwinds() -> c_int {
 unsafe extern "C" fn stackweave_bench_torch_bind(library: *const c_char) -> c_int {
     // SAFETY: the caller passes a C string.
     unsafe { bench_torch_bind(library) }
+}
+
+/// Makes ours ready; null, or why it can't be. The GIL is held.
+#[unsafe(no_mangle)]
+extern "C" fn stackweave_bench_install_ours() -> *const c_char {
+    // The reason is read by a process that is then done.
+    ours::install().map_or_else(|why| why.into_raw().cast_const(), |()| ptr::null())
 }
 
 /// Frames of a traceback that the peer made which captures as torch does.

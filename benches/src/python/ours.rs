@@ -1,11 +1,22 @@
 //! Our capture as a Rust program calls it, for the C side of the benchmarks.
 
-use std::ffi::c_uint;
+use std::ffi::{CString, c_uint};
+use std::mem;
+use std::sync::Arc;
 
-use stackweave_capture::{Request, StackId, Start, capture, stacks};
+use stackweave_capture::{Request, StackId, Start, capture, register_source, stacks};
+use stackweave_cpython::PythonSource;
 
 const PYTHON: c_uint = 1;
 const NATIVE: c_uint = 2;
+
+/// Makes Python frames known to captures for good, or says why it can't. The GIL is held.
+pub(super) fn install() -> Result<(), CString> {
+    let source = PythonSource::install().map_err(|why| CString::new(why.to_string()).unwrap_or_default())?;
+    let registered = register_source(Arc::new(*source)).ok_or_else(|| c"installed twice".to_owned())?;
+    mem::forget(registered);
+    Ok(())
+}
 
 /// The id of the calling thread's stack, or 0.
 pub(super) unsafe extern "C" fn capture_parts(parts: c_uint) -> usize {
