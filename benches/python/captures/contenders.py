@@ -41,6 +41,9 @@ class Ours:
     def frames(self, traceback):
         return len(traceback)
 
+    def python_frames(self, traceback):
+        return sum(frame.kind == "python" for frame in traceback.frames)
+
     def resolve(self, tracebacks):
         return self.stackweave.symbolize(tracebacks)
 

@@ -70,6 +70,10 @@ class FromPython:
     def frames(self, name, result):
         return self.made[name].frames(result)
 
+    def python_frames(self, name, result):
+        count = getattr(self.made[name], "python_frames", None)
+        return count and count(result)
+
 
 class FromC:
     """A C function, called by the innermost Python frame, calls the contender."""
@@ -108,30 +112,36 @@ class FromC:
     def frames(self, name, result):
         return self.library.probe_frames(self.library.contender(self.names[name]))
 
+    def python_frames(self, name, result):
+        return None
+
 
 def count_frames(way, descent, stages):
-    """Frames of each contender's capture, taken on the stack on which it is then timed."""
-    frames = {}
+    """Frames of each contender's capture, taken on the stack on which it is then timed; of Python only, where it knows."""
+    frames, python = {}, {}
 
     def count():
         for name, stage in stages.items():
             descent.enter(stage)
-            frames[name] = way.frames(name, descent.batch([None]))
+            result = descent.batch([None])
+            frames[name], python[name] = way.frames(name, result), way.python_frames(name, result)
 
     fresh_stacks.on_bare_thread(count)
-    return frames
+    return frames, python
 
 
-def wrong(way, descent, stack, stages, frames):
+def wrong(way, descent, stack, stages, counted):
     """Whoever did not see every Python frame, and how many it saw."""
     if stack.parts == NATIVE:
         return {}
+    frames, python = counted
     native, wrong = {}, {}
     if stack.parts == WOVEN:
-        native = count_frames(way, descent, {name: way.stage(name, NATIVE) for name in stages})
+        native, _ = count_frames(way, descent, {name: way.stage(name, NATIVE) for name in stages})
     for name, seen in frames.items():
-        if seen is not None and seen - native.get(name, 0) != stack.depth:
-            wrong[name] = f"wrong: {seen - native.get(name, 0)} of {stack.depth} Python frames"
+        found = python[name] if python[name] is not None or seen is None else seen - native.get(name, 0)
+        if found is not None and found != stack.depth:
+            wrong[name] = f"wrong: {found} of {stack.depth} Python frames"
     return wrong
 
 
@@ -146,8 +156,8 @@ def measure(way, stack, rounds):
             pass
         except Absent as why:
             absent[name] = why
-    frames = count_frames(way, descent, stages)
-    for name, why in wrong(way, descent, stack, stages, frames).items():
+    frames, python = count_frames(way, descent, stages)
+    for name, why in wrong(way, descent, stack, stages, (frames, python)).items():
         absent[name] = why
         del stages[name]
     fresh_stacks.measure(descent, [baseline, *stages.values()], rounds, way.library)

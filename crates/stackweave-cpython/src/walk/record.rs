@@ -101,6 +101,12 @@ impl<'a, const CAPACITY: usize> Record<'a, CAPACITY> {
         self.kept.entries.get(position).unwrap_or(&self.kept.end).address
     }
 
+    /// The word of the entry at this position, or of the end.
+    #[inline(always)]
+    pub(super) fn word(&self, position: usize) -> u64 {
+        self.kept.entries.get(position).unwrap_or(&self.kept.end).word
+    }
+
     /// The entry of the innermost frame of the last stack.
     #[inline(always)]
     pub(super) fn start(&self) -> usize {

@@ -81,8 +81,9 @@ impl<F: Form, C: CodeIds, const CAPACITY: usize> Replay<'_, F, C, CAPACITY> {
         let mut hidden = 0;
         loop {
             self.find_entry();
-            if self.on_record.is_some() {
-                // SAFETY: the entry at the position has the address of the frame.
+            // SAFETY: the entry at the position has the address of the frame, the next of the chain.
+            if self.on_record.is_some() && unsafe { self.is_unchanged() } {
+                // SAFETY: as above.
                 unsafe { self.replay() };
             }
             if !is_plausible(self.frame) {
@@ -141,6 +142,18 @@ impl<F: Form, C: CodeIds, const CAPACITY: usize> Replay<'_, F, C, CAPACITY> {
                 self.output.doubt();
             }
         }
+    }
+
+    /// Whether the frame is at the instruction that its entry has. If not, a run along the record would end where it
+    /// begins, and cost more than to look.
+    ///
+    /// # Safety
+    /// The entry at the position has the address of the next frame of the chain.
+    #[inline(always)]
+    unsafe fn is_unchanged(&self) -> bool {
+        // SAFETY: passed on to the caller.
+        let (word, recorded) = (unsafe { F::word(self.frame) }, self.record.word(self.position));
+        word == recorded || (F::HAS_SHIMS && word == !recorded)
     }
 
     /// Goes along the record as far as it holds, and there is room.
