@@ -177,6 +177,8 @@ class Processes(unittest.TestCase):
         def work():
             assert stackweave.capture().frames
             assert stackweave.symbolize([stackweave.capture()])
+            assert stackweave.stats()["captures"]
+            stackweave.register_extra_frames(lambda *_: None).remove()
 
         finished = []
         threads = [threading.Thread(target=resolve) for _ in range(3)]
