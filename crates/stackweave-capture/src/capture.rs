@@ -18,12 +18,13 @@ static STACKS: StackTable = StackTable::new();
 /// How many native frames a start may leave out, before a walk with a small limit is done again without one.
 const MOST_LEFT_OUT: usize = 64;
 
-const NO_MEMORY: Capture = Capture {
-    stack: Some(StackId::EMPTY),
-    native_stop: StopReason::BadMemory,
-    source_stop: SourceStop::NoMemory,
-    is_cut: false,
-};
+/// What is captured without memory to capture into.
+#[cold]
+fn nothing() -> Capture {
+    let is_unsupported = stackweave_unwind::capture(&mut [], 0).stop == StopReason::UnsupportedPlatform;
+    let native_stop = if is_unsupported { StopReason::UnsupportedPlatform } else { StopReason::BadMemory };
+    Capture { stack: Some(StackId::EMPTY), native_stop, source_stop: SourceStop::NoMemory, is_cut: false }
+}
 
 /// All stacks captured in this process.
 pub fn stacks() -> &'static StackTable {
@@ -40,7 +41,7 @@ pub fn intern(frames: &[RawFrame]) -> Option<StackId> {
 /// Once a thread is warm, this neither allocates nor locks, and is async-signal-safe if the sources are.
 #[inline(never)]
 pub fn capture(request: &Request) -> Capture {
-    let Some(mut lent) = Lent::take() else { return NO_MEMORY };
+    let Some(mut lent) = Lent::take() else { return nothing() };
     let mut room = room_for(request);
     loop {
         let own = lent.own();
@@ -68,7 +69,7 @@ pub fn capture(request: &Request) -> Capture {
 /// `context` points to a `ucontext_t` as a signal handler gets it as its third argument, and the handler runs on the
 /// thread that it interrupted.
 pub unsafe fn capture_from_context(context: *const c_void, request: &Request) -> Capture {
-    let Some(mut lent) = Lent::take() else { return NO_MEMORY };
+    let Some(mut lent) = Lent::take() else { return nothing() };
     let mut room = room_for(request);
     loop {
         let own = lent.own();
