@@ -4,7 +4,8 @@
 //! for itself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use stackweave_core::{BlobId, CodeId, Position, RawFrame, RawFrameKind, SourceLocation};
 
@@ -17,12 +18,15 @@ use crate::text::Text;
 #[derive(Debug, Default)]
 pub(crate) struct CodeNames {
     known: Mutex<Known>,
+    /// How many codes are known, for who finds the lock taken.
+    len: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     /// By the number of the code.
     codes: Vec<Option<Box<Code>>>,
+    len: usize,
     files: HashMap<BlobId, Arc<str>>,
 }
 
@@ -39,16 +43,19 @@ impl CodeNames {
     /// What a frame is; `None` if it is not Python's, or its code was never seen.
     pub(crate) fn locate(&self, blobs: &CodeBlobs, frame: RawFrame) -> Option<SourceLocation> {
         let RawFrameKind::Python { code, instruction, .. } = frame.kind() else { return None };
-        match self.known.try_lock() {
-            Ok(mut known) => known.locate(blobs, code, instruction),
-            Err(TryLockError::Poisoned(known)) => known.into_inner().locate(blobs, code, instruction),
-            Err(TryLockError::WouldBlock) => Known::default().locate(blobs, code, instruction),
-        }
+        let mut known = match self.known.try_lock() {
+            Ok(known) => known,
+            Err(TryLockError::Poisoned(known)) => known.into_inner(),
+            Err(TryLockError::WouldBlock) => return Known::default().locate(blobs, code, instruction),
+        };
+        let location = known.locate(blobs, code, instruction);
+        self.len.store(known.len, Ordering::Relaxed);
+        location
     }
 
     /// How many code objects have been decoded.
     pub(crate) fn len(&self) -> usize {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).codes.iter().flatten().count()
+        self.len.load(Ordering::Relaxed)
     }
 }
 
@@ -79,6 +86,7 @@ impl Known {
                 self.codes.resize_with(index + 1, || None);
             }
             self.codes[index] = Some(Box::new(code));
+            self.len += 1;
         }
         self.codes.get_mut(index)?.as_deref_mut()
     }
