@@ -139,6 +139,7 @@ fn first_native(start: &Start, native: &Native<'_>, activations: &[StackPointer]
         Start::OutsideOf(range) => {
             native.addresses.iter().take_while(|address| range.contains(&address.lookup())).count()
         }
+        Start::CallerOf(place) => native.runner_of(*place, 0).map_or(0, |index| index + 1),
         Start::PythonCaller => {
             let innermost = activations.iter().find(|activation| activation.0 != 0);
             innermost.and_then(|innermost| native.runner_of(*innermost, 0)).unwrap_or(0)

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Range;
 
-use stackweave_core::{SourceStop, StackId, StopReason};
+use stackweave_core::{SourceStop, StackId, StackPointer, StopReason};
 
 /// What to capture. The default is everything, from the caller outward.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,10 @@ pub enum Start {
     Caller,
     /// With the innermost function whose code is not in this range: a library leaves itself out.
     OutsideOf(Range<u64>),
+    /// With the caller of the function whose stack frame holds this address, of a local variable for one: a library
+    /// leaves out the function that it was called by, and all inside it, however they were inlined and linked. As
+    /// `Caller` if no frame holds it.
+    CallerOf(StackPointer),
     /// With the innermost Python frame: native code inside it, by which it called for the capture, is left out. As
     /// `Caller` if there is no Python frame.
     PythonCaller,

@@ -164,6 +164,32 @@ fn a_library_leaves_itself_out() {
 }
 
 #[test]
+fn a_library_leaves_out_all_inside_its_first_function() {
+    let _turn = alone();
+    #[inline(never)]
+    fn inner(start: Start, depth: u32) -> Capture {
+        let captured =
+            if depth == 0 { capture(&Request { start, ..Request::default() }) } else { inner(start, depth - 1) };
+        std::hint::black_box(captured)
+    }
+    #[inline(never)]
+    fn library(leaves_out: bool, depth: u32) -> Capture {
+        let here = std::hint::black_box(0_u8);
+        let place = StackPointer((&raw const here).addr() as u64);
+        let captured = inner(if leaves_out { Start::CallerOf(place) } else { Start::Caller }, depth);
+        std::hint::black_box(&here);
+        captured
+    }
+    for depth in [0, 1, 30] {
+        let [all, outside] = [false, true].map(|leaves_out| frames(library(leaves_out, depth)));
+        assert_eq!(all.len() - outside.len(), depth as usize + 2);
+        assert_eq!(all[all.len() - outside.len()..], outside);
+    }
+    let nowhere = frames(inner(Start::CallerOf(StackPointer(1)), 3));
+    assert_eq!(nowhere.len(), frames(inner(Start::Caller, 3)).len());
+}
+
+#[test]
 fn equal_stacks_have_one_id_on_every_thread() {
     let _turn = alone();
     fn ids() -> Vec<StackId> {
