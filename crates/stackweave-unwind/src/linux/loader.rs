@@ -6,6 +6,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::platform::cfi::{Section, Table};
+use crate::platform::loaded_objects::visit_loaded_objects;
 
 /// A loaded object.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +146,7 @@ fn find_by_iteration(pc: u64) -> Option<Module> {
     }
     let mut wanted = Wanted { pc, module: None };
     // SAFETY: the callback fits and `wanted` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut wanted).cast()) };
+    unsafe { visit_loaded_objects(visit, (&raw mut wanted).cast()) };
     wanted.module
 }
 

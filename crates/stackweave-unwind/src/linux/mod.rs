@@ -10,6 +10,7 @@ mod counters;
 pub mod fuzzing;
 mod general;
 mod last_stack;
+mod loaded_objects;
 mod loader;
 mod lookup;
 mod module_list;

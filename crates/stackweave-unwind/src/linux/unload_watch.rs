@@ -13,6 +13,7 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
+use crate::platform::loaded_objects::visit_loaded_objects;
 use crate::platform::registered_code;
 use crate::stats::UnloadWatch;
 
@@ -118,7 +119,7 @@ fn ask_loader() -> u64 {
     }
     let mut unloads = 0u64;
     // SAFETY: the callback fits and `unloads` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut unloads).cast()) };
+    unsafe { visit_loaded_objects(read, (&raw mut unloads).cast()) };
     unloads
 }
 
@@ -143,7 +144,7 @@ fn find_counters() -> Option<(*const u64, *const u32)> {
     }
     let mut search = Search { words: global.cast(), count: symbol_size(global)? / 8, found: None };
     // SAFETY: the callback fits and `search` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(match_counters), (&raw mut search).cast()) };
+    unsafe { visit_loaded_objects(match_counters, (&raw mut search).cast()) };
     search.found
 }
 
