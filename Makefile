@@ -25,7 +25,7 @@ test: ## set up, fuzz for a moment, then run every test: doc, unit and integrati
 test-python: ## build the Python package and test it on every Python of the machine
 	@scripts/test-python
 
-lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, file lengths, other platforms
+lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, file lengths, the C header, other platforms
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy -p stackweave-symbolize --no-default-features --all-targets -- -D warnings
@@ -36,6 +36,7 @@ lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, 
 	scripts/check-deps
 	scripts/check-licences
 	scripts/check-file-length
+	scripts/check-header
 
 bench: ## measure against the peers, print the ratios, write target/bench.json
 	@scripts/deps-debian || true

@@ -1,0 +1,415 @@
+/* Stackweave: which Python and native code is running here, as one woven stack, and that as an integer.
+ *
+ * Written by scripts/check-header from the sources of crates/stackweave-capi: change those. What may be called where
+ * (with locks held, in signal handlers, after fork) is in docs/c-interface.md.
+ */
+
+#ifndef STACKWEAVE_H
+#define STACKWEAVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A request for everything. */
+#define STACKWEAVE_REQUEST_INIT { sizeof(stackweave_request), STACKWEAVE_ALL, 0, 0 }
+
+// Python frames.
+#define STACKWEAVE_PYTHON 1
+
+// Native frames.
+#define STACKWEAVE_NATIVE 2
+
+// Frames of registered sources.
+#define STACKWEAVE_SCRIPT 4
+
+// Frames of all kinds.
+#define STACKWEAVE_ALL 7
+
+// No stack.
+#define STACKWEAVE_NO_STACK 0
+
+// How a call went.
+typedef enum stackweave_status {
+  // It did what it says.
+  STACKWEAVE_OK = 0,
+  // A null pointer, an unknown flag, or a structure whose size is wrong.
+  STACKWEAVE_BAD_ARGUMENT = 1,
+  // No stack that this copy of the library has captured.
+  STACKWEAVE_UNKNOWN_STACK = 2,
+  // No handle of a source or of extra frames, or one that was removed.
+  STACKWEAVE_UNKNOWN_HANDLE = 3,
+  // The system has no memory, or there is no number left for a new stack.
+  STACKWEAVE_NO_MEMORY = 4,
+  // No Python is initialised in this process, or none that can be read; the last error says why.
+  STACKWEAVE_NO_PYTHON = 5,
+  // The answer does not fit; its length was written.
+  STACKWEAVE_BUFFER_TOO_SMALL = 6,
+  // The callback asked to stop.
+  STACKWEAVE_STOPPED = 7,
+  // Not from inside a callback, or not while another thread does the same.
+  STACKWEAVE_BUSY = 8,
+  // No more sources, or extra frames, can be registered.
+  STACKWEAVE_TOO_MANY = 9,
+  // A fault of the library. The call has done nothing, or a part of what it says.
+  STACKWEAVE_INTERNAL = 10,
+} stackweave_status;
+
+// Why a captured stack is not whole. More may be added.
+typedef enum stackweave_stop {
+  // It is whole. A thread that no interpreter knows is whole without its frames.
+  STACKWEAVE_WHOLE = 0,
+  // The request's limit was reached.
+  STACKWEAVE_STOP_LIMIT = 1,
+  // A reason that this version has no number for.
+  STACKWEAVE_STOP_OTHER = 2,
+  // Native: an address in no loaded module.
+  STACKWEAVE_STOP_NO_MODULE = 16,
+  // Native: no unwind entry for an address.
+  STACKWEAVE_STOP_NO_UNWIND_ENTRY = 17,
+  // Native: unwind tables that can't be understood.
+  STACKWEAVE_STOP_UNSUPPORTED_RULE = 18,
+  // Native: a frame outside the stack.
+  STACKWEAVE_STOP_BAD_MEMORY = 19,
+  // Native: more than 65,536 frames.
+  STACKWEAVE_STOP_DEPTH_LIMIT = 20,
+  // Native: stacks can't be captured on this platform.
+  STACKWEAVE_STOP_UNSUPPORTED_PLATFORM = 21,
+  // Interpreter: more frames than there is room for.
+  STACKWEAVE_STOP_SOURCE_DEPTH_LIMIT = 32,
+  // Interpreter: an implausible frame.
+  STACKWEAVE_STOP_BAD_FRAME = 33,
+  // Interpreter: a signal came while it entered or left a frame.
+  STACKWEAVE_STOP_INTERRUPTED = 34,
+  // Interpreter: it is shutting down.
+  STACKWEAVE_STOP_FINALIZING = 35,
+  // Interpreter: its frames can only be read with its lock, which the thread does not hold.
+  STACKWEAVE_STOP_NO_GIL = 36,
+  // Interpreter: no memory for a new code object.
+  STACKWEAVE_STOP_SOURCE_NO_MEMORY = 37,
+} stackweave_stop;
+
+// What a frame is a frame of.
+typedef enum stackweave_kind {
+  // Python code.
+  STACKWEAVE_KIND_PYTHON = 1,
+  // Machine code.
+  STACKWEAVE_KIND_NATIVE = 2,
+  // Code of another interpreter: a registered source's.
+  STACKWEAVE_KIND_SCRIPT = 3,
+  // What the generated code of the Python frame inside it was made from.
+  STACKWEAVE_KIND_EXTRA = 4,
+} stackweave_kind;
+
+// Where a callback puts the places it was asked for, by stackweave_locations_add, before it returns.
+typedef struct stackweave_locations stackweave_locations;
+
+// What to capture. Set with STACKWEAVE_REQUEST_INIT, and then what is to differ.
+typedef struct stackweave_request {
+  // The size of this structure, in bytes.
+  size_t size;
+  // Which frames: STACKWEAVE_PYTHON, STACKWEAVE_NATIVE, STACKWEAVE_SCRIPT, at least one.
+  uint32_t flags;
+  // How many of the innermost frames to leave out. The library's own are not there to begin with.
+  uint32_t skip;
+  // How many frames to keep at most, the innermost; 0: all.
+  uint32_t limit;
+} stackweave_request;
+
+// A captured stack: a number. Equal stacks have equal numbers, whichever thread they were captured on. It means
+// something in this process, and its forked children, and to this copy of the library.
+//
+// All captured stacks share their frames in one table, which only grows: a stack that was captured a million
+// times is kept once. So a number may be copied, compared and forgotten as one likes.
+typedef uint64_t stackweave_stack;
+
+// A code generator of the host. Its callback may be called on any thread, several times at once. It must not throw or
+// jump out.
+typedef struct stackweave_extra_frames {
+  // The size of this structure, in bytes.
+  size_t size;
+  // Passed to the callback.
+  void *data;
+  // Adds the original frames, innermost first, that stand behind a line of a generated Python file, by
+  // stackweave_locations_add; adds none if the file is not its own. Called when stacks are resolved, with no lock of
+  // the library held.
+  void (*frames_behind)(void *data,
+                        const char *filename,
+                        uint32_t line,
+                        struct stackweave_locations *frames);
+} stackweave_extra_frames;
+
+// A place in source code. Texts are in UTF-8 and copied. A number that is not known is 0: lines and columns count from 1.
+typedef struct stackweave_location {
+  // The size of this structure, in bytes.
+  size_t size;
+  // The function.
+  const char *name;
+  // The function with what is around it; null if there is no such name.
+  const char *qualname;
+  // The file.
+  const char *filename;
+  // Where the place begins.
+  uint32_t line;
+  // As `line`, in UTF-8 bytes.
+  uint32_t column;
+  // Where it ends.
+  uint32_t end_line;
+  // The column before which it ends.
+  uint32_t end_column;
+} stackweave_location;
+
+// A named frame. Texts are in UTF-8, and valid during the call that they are passed to. A number that is not known is 0:
+// lines and columns, of all kinds of frames, count from 1.
+typedef struct stackweave_frame {
+  // The size of this structure, in bytes, in the library's version.
+  size_t size;
+  // What it is a frame of.
+  enum stackweave_kind kind;
+  // Whether the call of this function was inlined into the next frame's.
+  bool is_inlined;
+  // The function; its place, such as `libfoo.so+0x1234`, if it has no name. Never null.
+  const char *name;
+  // The function with the classes and functions around it; null if its language has no such names.
+  const char *qualname;
+  // The source file; null if it is not known.
+  const char *filename;
+  // The file name of the module that holds a native frame, without folders; null for others.
+  const char *module;
+  // Where the call, or the instruction, begins.
+  uint32_t line;
+  // As `line`; for Python in UTF-8 bytes.
+  uint32_t column;
+  // Where it ends.
+  uint32_t end_line;
+  // The column before which it ends.
+  uint32_t end_column;
+  // The address of a native frame; 0 for others.
+  uint64_t address;
+} stackweave_frame;
+
+// Called for each frame: of the `stack`-th of the stacks that were asked for, its `frame`-th frame from the innermost.
+// Anything but 0 ends the call. No lock of the library is held. It must not throw or jump out.
+typedef int (*stackweave_frame_callback)(void *data,
+                                         size_t stack,
+                                         size_t frame,
+                                         const struct stackweave_frame *named);
+
+// What a source gets for one walk.
+typedef struct stackweave_walk {
+  // The size of this structure, in bytes, in the library's version.
+  size_t size;
+  // Where the frames go, innermost first: what the source calls the place in its code, in 53 bits. Equal words are the
+  // same place.
+  uint64_t *words;
+  // As long: where on the C stack each frame runs, an address in the native frame that runs it, such as that of a local
+  // variable of the interpreter's loop. The frame then stands just inside that native frame. Outward they grow. 0 where
+  // it is not known: the frame then follows the one before it; the first is innermost of all.
+  uint64_t *activations;
+  // How many frames there is room for.
+  size_t capacity;
+  // The source's own on this thread, `memory_words` long: zeros at first, then what the last walk left. A guess, not a
+  // promise: the memory of a thread that has ended is handed on to another.
+  uint64_t *memory;
+  // May be 0.
+  size_t memory_words;
+  // Whether the capture runs in a signal handler, which may have interrupted the interpreter anywhere.
+  bool in_signal_handler;
+  // To be set if frames are missing.
+  bool is_cut;
+} stackweave_walk;
+
+// An interpreter of the host. Both callbacks may be called on any thread, several at once. They must not throw or
+// jump out.
+typedef struct stackweave_source {
+  // The size of this structure, in bytes.
+  size_t size;
+  // Passed to the callbacks.
+  void *data;
+  // Writes the frames of the calling thread and returns how many. Called inside every capture: inside allocators, with
+  // anybody's locks held, in signal handlers. So it takes no lock and allocates nothing, unless it knows that it may.
+  size_t (*walk)(void *data, struct stackweave_walk *walk);
+  // Adds the place that a word stands for, by stackweave_locations_add; adds none if it does not know it. Called when
+  // stacks are resolved, with no lock of the library held.
+  void (*locate)(void *data, uint64_t word, struct stackweave_locations *place);
+} stackweave_source;
+
+// A frame as it was captured, without names.
+typedef struct stackweave_raw_frame {
+  // The frame: equal words are the same place in code.
+  uint64_t word;
+  // Native: the address the call returns to, or of the instruction that a signal interrupted. A source's: its word.
+  // Python: the offset of the instruction in its bytecode.
+  uint64_t place;
+  // What it is a frame of.
+  enum stackweave_kind kind;
+  // Native: whether the address is that of the interrupted instruction.
+  bool is_exact;
+} stackweave_raw_frame;
+
+// Totals over all threads since the process began. Set `size` before asking.
+typedef struct stackweave_stats {
+  // The size of this structure, in bytes.
+  size_t size;
+  // Captured stacks.
+  uint64_t captures;
+  // Captures whose native walk ended early.
+  uint64_t incomplete_native;
+  // Captures whose walk of an interpreter's frames ended early.
+  uint64_t incomplete_source;
+  // Distinct stacks, with those that are only callers of others.
+  uint64_t stacks;
+  // Captures that got no number, for want of memory or of numbers.
+  uint64_t refused;
+  // Bytes of address space for all stacks.
+  uint64_t stack_bytes;
+  // Native frames whose rule was known.
+  uint64_t native_hits;
+  // Native frames whose rule had to be read from unwind tables.
+  uint64_t native_misses;
+  // Native frames that needed the general evaluator.
+  uint64_t native_unsupported;
+  // Times that a thread dropped its rules because a library was unloaded.
+  uint64_t native_resets;
+  // Distinct Python code objects.
+  uint64_t python_codes;
+  // Bytes of what is kept of them.
+  uint64_t python_code_bytes;
+  // Whether Python is enabled.
+  bool python_is_enabled;
+  // Whether its frames are read directly, and so without the GIL.
+  bool python_is_direct;
+} stackweave_stats;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Captures the calling thread's stack, from the function that calls this outward: native frames and those of every
+// interpreter that is known, woven, as a number. `request`: null for everything. `stop`: null, or where to write
+// why the stack is not whole.
+//
+// May be called anywhere: with any lock held, with the GIL or without, inside an allocator, in a signal handler once the
+// thread is prepared, after Python's end. It takes no lock and no GIL, and waits for nobody.
+enum stackweave_status stackweave_capture(const struct stackweave_request *request,
+                                          stackweave_stack *stack,
+                                          enum stackweave_stop *stop);
+
+// As stackweave_capture, of what a signal interrupted: to be called from its handler, on the thread that it interrupted,
+// with the third argument of a handler that was installed with SA_SIGINFO.
+enum stackweave_status stackweave_capture_from_context(const void *context,
+                                                       const struct stackweave_request *request,
+                                                       stackweave_stack *stack,
+                                                       enum stackweave_stop *stop);
+
+// Pays now what the first capture of this thread would pay. A thread whose first capture would otherwise be in a signal
+// handler calls this first. Takes the dynamic loader's lock.
+enum stackweave_status stackweave_prepare(void);
+
+// Adds a code generator, which is asked about every Python frame that is resolved from now on. `handle`, to remove it
+// by, is never 0. At most 64 at a time.
+enum stackweave_status stackweave_register_extra_frames(const struct stackweave_extra_frames *extra,
+                                                        uint64_t *handle);
+
+// Removes a code generator. When this returns, its callback does not run and will not run any more. It waits for other
+// threads that are asking it, so it must not be called with a lock held that the callback takes, nor in a callback.
+enum stackweave_status stackweave_remove_extra_frames(uint64_t handle);
+
+// What the last call that failed on this thread had to say, in UTF-8; empty if none has. Valid until the next call
+// on this thread that fails. Capturing, retaining and releasing say nothing here: they may run in a signal handler.
+const char *stackweave_last_error(void);
+
+// Adds a place: the frame that was asked about, or behind a line the next frame, innermost first. For callbacks, with the
+// `locations` they were called with.
+enum stackweave_status stackweave_locations_add(struct stackweave_locations *locations,
+                                                const struct stackweave_location *location);
+
+// Finds the Python in this process, in whichever library it is, and adds its frames to every capture that asks for
+// STACKWEAVE_PYTHON from now on, on all threads. Doing so again changes nothing.
+//
+// The only call that needs the GIL, once: if the thread does not have it, it waits for it. So it is to be called when the
+// host starts, without a lock that a Python thread may wait for. With a Python exception set it does nothing.
+enum stackweave_status stackweave_enable_python(void);
+
+// Leaves Python's frames out of captures from now on. Those of stacks that were captured keep their names. Waits for
+// captures of other threads. Nothing if Python is not enabled; needs no GIL, and may be called after Python's end.
+enum stackweave_status stackweave_disable_python(void);
+
+// Names the frames of `count` stacks, all in one batch, which is cheaper than one by one, and calls back for each frame:
+// the stacks in their order, each innermost first. Calls that were inlined are frames of their own.
+//
+// Reads debug information, allocates and takes locks of its own, and may call sources and extra frames: not to be called
+// inside an allocator, with a lock held that those take, or in a signal handler. It needs no GIL.
+enum stackweave_status stackweave_resolve(const stackweave_stack *stacks,
+                                          size_t count,
+                                          stackweave_frame_callback callback,
+                                          void *data);
+
+// As stackweave_resolve, to JSON: a list of stacks, each a list of objects with `name`, `filename`, `line`, `kind`,
+// `inlined`, and where they are known `qualname`, `column`, `end_line`, `end_column`, `module`, `address`. (There,
+// Python's columns count from 0, as Python itself counts them.) The text is to be freed by stackweave_free_string.
+enum stackweave_status stackweave_resolve_json(const stackweave_stack *stacks,
+                                               size_t count,
+                                               char **text);
+
+// As stackweave_resolve_json, into a buffer of `capacity` bytes, with a null byte at the end. The length of the text,
+// without that byte, is written to `length`. If it does not fit, the buffer gets an empty text, and the status says so.
+enum stackweave_status stackweave_resolve_json_into(const stackweave_stack *stacks,
+                                                    size_t count,
+                                                    char *buffer,
+                                                    size_t capacity,
+                                                    size_t *length);
+
+// Adds an interpreter, whose frames are in every capture that asks for STACKWEAVE_SCRIPT from now on. `handle`, to
+// remove it by, is never 0. 256 can be added in the life of a process.
+enum stackweave_status stackweave_register_source(const struct stackweave_source *source,
+                                                  uint64_t *handle);
+
+// Removes an interpreter. When this returns, neither of its callbacks runs or will run any more; its frames in
+// stacks that were captured before, and not resolved yet, have no names.
+//
+// It waits for captures of other threads that are asking the source, so it must not be called with a lock held that the
+// callbacks take, nor in a callback, nor in a signal handler.
+enum stackweave_status stackweave_remove_source(uint64_t handle);
+
+// For hosts that count references: says whether `stack` is one, and does nothing else.
+//
+// There is nothing to count. No stack holds a reference to an object of an interpreter, and none is ever freed, so
+// none can be freed too early, twice, or with the wrong lock held. A few nanoseconds; may be called anywhere.
+enum stackweave_status stackweave_retain(stackweave_stack stack);
+
+// The counterpart of stackweave_retain; it does as little. Takes no lock and no GIL; may be called anywhere.
+enum stackweave_status stackweave_release(stackweave_stack stack);
+
+// How many frames a stack has, before calls that were inlined are told apart. May be called anywhere.
+enum stackweave_status stackweave_frame_count(stackweave_stack stack,
+                                              uint32_t *count);
+
+// Writes the frames of a stack as they were captured, innermost first, and their number to `count`. If there are more
+// than `capacity`, the innermost are written. `frames` may be null if `capacity` is 0. May be called anywhere.
+enum stackweave_status stackweave_raw_frames(stackweave_stack stack,
+                                             struct stackweave_raw_frame *frames,
+                                             size_t capacity,
+                                             size_t *count);
+
+// Writes the totals to `stats`, as many fields as its size has room for. Takes no lock; not for signal handlers.
+enum stackweave_status stackweave_get_stats(struct stackweave_stats *stats);
+
+// A status in a few words, for ever. Any number is allowed. May be called anywhere.
+const char *stackweave_status_text(int32_t status);
+
+// A reason in a few words, for ever. Any number is allowed. May be called anywhere.
+const char *stackweave_stop_text(int32_t stop);
+
+// Frees a text that the library gave. Null is allowed. One that is not the library's, or was freed, is refused as far
+// as that can be told.
+enum stackweave_status stackweave_free_string(char *text);
+
+// The version of the library, for ever: `major.minor.patch`. May be called anywhere.
+const char *stackweave_version(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* STACKWEAVE_H */
