@@ -3,6 +3,7 @@
 //! Each area (`native`, ...) is a module that returns `report::Case`s; everything else here is shared.
 //! It is a library, so that a Python process can load it and measure on its own stack.
 
+mod host;
 mod machine;
 mod native;
 mod options;
@@ -63,6 +64,7 @@ fn bench(options: &Options) -> io::Result<()> {
                 out.flush()?;
                 stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;
             }
+            Area::Host => host::run(options, &mut |case| show(&mut out, &mut cases, case))?,
         }
     }
     if cases.is_empty() {

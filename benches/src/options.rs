@@ -5,7 +5,7 @@ use std::path::PathBuf;
 pub(crate) const USAGE: &str = "\
 usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--package PATH] [--json PATH]
 
-  --area AREA  measure this area only (default: all; there are: native, symbolize, record, python)
+  --area AREA  measure this area only (default: all; there are: native, symbolize, record, python, host)
   --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
   --quick      fewer rounds: a look, not a result
   --package PATH
@@ -44,10 +44,11 @@ pub(crate) enum Area {
     Symbolize,
     Record,
     Python,
+    Host,
 }
 
 impl Area {
-    pub(crate) const ALL: [Self; 4] = [Self::Native, Self::Symbolize, Self::Record, Self::Python];
+    pub(crate) const ALL: [Self; 5] = [Self::Native, Self::Symbolize, Self::Record, Self::Python, Self::Host];
 
     /// What the names of its benches begin with.
     pub(crate) fn name(self) -> &'static str {
@@ -56,6 +57,7 @@ impl Area {
             Self::Symbolize => "symbolize",
             Self::Record => "record",
             Self::Python => "python",
+            Self::Host => "host",
         }
     }
 }
@@ -134,7 +136,7 @@ mod tests {
     #[test]
     fn nothing_asked_for_is_everything_at_full_effort() {
         let options = Options {
-            areas: vec![Area::Native, Area::Symbolize, Area::Record, Area::Python],
+            areas: vec![Area::Native, Area::Symbolize, Area::Record, Area::Python, Area::Host],
             only: String::new(),
             effort: Effort::Full,
             package: None,

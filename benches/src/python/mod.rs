@@ -7,7 +7,7 @@ mod exports;
 mod ours;
 mod package;
 mod plan;
-mod told;
+pub(crate) mod told;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -84,7 +84,7 @@ impl Stage {
 }
 
 /// The tests' interpreters, and the one that has torch in the place of the same without.
-fn interpreters() -> Vec<Python> {
+pub(crate) fn interpreters() -> Vec<Python> {
     let mut found = readable_pythons().into_iter().collect::<Vec<_>>();
     if let Some(with_torch) = torch::library().and_then(|_| Python::ask(Path::new(&torch::python()))) {
         found.retain(|python| (&python.version, &python.home) != (&with_torch.version, &with_torch.home));
@@ -94,7 +94,7 @@ fn interpreters() -> Vec<Python> {
     found
 }
 
-fn effort_name(effort: Effort) -> &'static str {
+pub(crate) fn effort_name(effort: Effort) -> &'static str {
     match effort {
         Effort::Quick => "quick",
         Effort::Full => "full",
@@ -102,7 +102,7 @@ fn effort_name(effort: Effort) -> &'static str {
 }
 
 /// What a script told, and on standard error how it failed, if it did.
-fn lines_of(command: &mut Command, script: &str) -> io::Result<Vec<Told>> {
+pub(crate) fn lines_of(command: &mut Command, script: &str) -> io::Result<Vec<Told>> {
     let output = command.stdin(Stdio::null()).output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

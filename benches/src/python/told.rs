@@ -20,7 +20,7 @@ const UNITS: [&str; 4] = ["ns", "us", "ms", "bytes"];
 
 /// One line of a script.
 #[derive(Debug, PartialEq)]
-pub(super) struct Told {
+pub(crate) struct Told {
     bench: String,
     case: String,
     unit: &'static str,
@@ -30,7 +30,7 @@ pub(super) struct Told {
 
 impl Told {
     /// None if the line is something else, or of somebody unknown.
-    pub(super) fn parse(line: &str) -> Option<Self> {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
         let (peer, outcome) = json::parse_outcome(line)?;
         let unit = json::text(line, "unit")?;
         Some(Self {
@@ -44,7 +44,7 @@ impl Told {
 }
 
 /// The cases of one bench, in the order in which they were first told; each cost is the median of what was told.
-pub(super) fn cases(bench: &'static str, told: &[Told]) -> Vec<Case> {
+pub(crate) fn cases(bench: &'static str, told: &[Told]) -> Vec<Case> {
     let told = told.iter().filter(|told| told.bench == bench).collect::<Vec<_>>();
     let mut names = Vec::<&str>::new();
     for told in &told {
