@@ -142,7 +142,43 @@ fn first_native(start: &Start, native: &Native<'_>, activations: &[StackPointer]
         Start::CallerOf(place) => native.runner_of(*place, 0).map_or(0, |index| index + 1),
         Start::PythonCaller => {
             let innermost = activations.iter().find(|activation| activation.0 != 0);
-            innermost.and_then(|innermost| native.runner_of(*innermost, 0)).unwrap_or(0)
+            innermost
+                .map_or(0, |innermost| native.runner_of(*innermost, 0).unwrap_or_else(|| native.inside(*innermost)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stackweave_core::CodeAddress;
+
+    use super::*;
+
+    /// How many of three native frames, at 0x100, 0x200 and 0x300, are left out.
+    fn left_out(is_whole: bool, activations: &[u64]) -> usize {
+        let addresses = [1, 2, 3].map(CodeAddress::return_address);
+        let stack_pointers = [0x100, 0x200, 0x300].map(StackPointer);
+        let native = Native { addresses: &addresses, stack_pointers: &stack_pointers, is_whole };
+        let activations: Vec<_> = activations.iter().copied().map(StackPointer).collect();
+        first_native(&Start::PythonCaller, &native, &activations)
+    }
+
+    #[test]
+    fn native_frames_inside_the_innermost_python_frame_are_left_out() {
+        assert_eq!(left_out(true, &[0x210, 0x310]), 1);
+        assert_eq!(left_out(true, &[0, 0x310]), 2);
+        assert_eq!(left_out(true, &[]), 0);
+    }
+
+    #[test]
+    fn a_native_stack_cut_inside_the_innermost_python_frame_is_left_out() {
+        assert_eq!(left_out(false, &[0x210, 0x900]), 1);
+        assert_eq!(left_out(false, &[0x900]), 3);
+    }
+
+    #[test]
+    fn a_native_stack_that_runs_no_python_is_kept() {
+        assert_eq!(left_out(true, &[0x50]), 0);
+        assert_eq!(left_out(false, &[0x50]), 0);
     }
 }

@@ -38,6 +38,16 @@ impl Native<'_> {
         // Where the outermost frame ends is not known. If it is not the last, what is above it may be anybody's.
         (self.is_whole && start <= activation).then_some(inner)
     }
+
+    /// How many frames are inside `activation`, which none of them runs: all, if the stack was cut before it came there;
+    /// none of a whole stack, which is another one.
+    #[cold]
+    pub(crate) fn inside(&self, activation: StackPointer) -> usize {
+        match self.stack_pointers.last() {
+            Some(outermost) if !self.is_whole && *outermost <= activation => self.stack_pointers.len(),
+            _ => 0,
+        }
+    }
 }
 
 /// Frames of interpreters, innermost first, and where they run.
