@@ -101,17 +101,22 @@ class NativeTruth(unittest.TestCase):
         self.assert_python_stands_at_the_loops(captured, [name for _, name in found][-len(native) :])
 
     def assert_python_stands_at_the_loops(self, captured, functions):
-        """Just inside each eval loop, by gdb's names, is the Python that it runs; and Python is nowhere else."""
-        functions, before, loops, runs = iter(functions), None, 0, 0
+        """Just inside each eval loop, by gdb's names, is the Python that it runs; and Python is nowhere else.
+
+        A part of the loop that the compiler moved away has no name in a stripped interpreter.
+        """
+        functions, before, loops = iter(functions), None, 0
         for kind, name, _, _ in captured:
-            runs += kind == "python" and before != "python"
             if kind == "native":
-                is_loop = next(functions) == EVAL_LOOP
-                loops += is_loop
-                self.assertEqual(is_loop, before == "python", name)
+                function = next(functions)
+                if function.startswith(EVAL_LOOP):
+                    self.assertEqual(before, "python", name)
+                elif function != "None":
+                    self.assertEqual(before, "native", (name, function))
+                loops += before == "python"
             before = kind
-        self.assertEqual(loops, runs)
-        self.assertGreaterEqual(loops, 5, "the sort, the generator, qsort and reduce each call Python")
+        calls = 5  # of main, sorted, list, qsort and reduce
+        self.assertEqual(loops, calls if sys.version_info >= (3, 11) else 7, "before 3.11 each frame has its own")
 
     @unittest.skipUnless(shutil.which("strip"), "there is no strip")
     def test_a_stripped_interpreter_has_the_same_stack(self):
