@@ -2,6 +2,7 @@
 
 import ctypes
 import functools
+import itertools
 import sys
 import threading
 import unittest
@@ -129,6 +130,26 @@ class Parts(unittest.TestCase):
         callers = list(dropwhile(lambda frame: frame.address == frames[0].address, frames))
         self.assertEqual(list(native.frames[-len(callers) :]), callers)
         self.assertFalse([frame for frame in native.frames if "_native" in (frame.module or "")])
+
+    def test_a_limit_cuts_outside_of_deep_native_code(self):
+        """However many native frames are inside the innermost Python frame."""
+
+        def caller(**limit):
+            nested = iter(functools.partial(stackweave.capture, **limit), None)
+            for _ in range(300):
+                nested = itertools.islice(nested, 1)
+            return next(nested)
+
+        def capture(limit):
+            return functools.reduce(lambda _, __: caller(limit=limit), [0], None)
+
+        limits = [None, 1, 2, 3, 6, 20]
+        for _ in range(100):
+            whole, *cuts = [capture(limit) for limit in limits]
+        self.assertEqual(whole.stop_reason, "end of stack")
+        for cut, limit in zip(cuts, limits[1:]):
+            self.assertEqual((cut.frames, cut.stop_reason), (whole.frames[: len(cut.frames)], "limit reached"))
+            self.assertGreaterEqual(len(cut.frames), limit, "inlined calls come on top")
 
     def test_nothing_asked_is_nothing_captured(self):
         captured = stackweave.capture(python=False, native=False)

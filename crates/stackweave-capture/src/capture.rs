@@ -101,9 +101,11 @@ fn room_for(request: &Request) -> usize {
 fn finish(request: &Request, lent: &mut Lent, room: usize, walked: Walked, native: Captured) -> Option<Capture> {
     let wanted = request.skip.saturating_add(request.limit);
     let own = lent.own();
-    let len = woven(request, own, walked, native);
-    let is_short = native.stop == StopReason::DepthLimit || walked.stop == SourceStop::DepthLimit;
-    if is_short && len < wanted && room < DEPTH {
+    let (len, left_out) = woven(request, own, walked, native);
+    // Where the native stack ends too early, frames of an interpreter stand too close together.
+    let is_short = native.stop == StopReason::DepthLimit && native.len - left_out < wanted
+        || walked.stop == SourceStop::DepthLimit && len < wanted;
+    if is_short && room < DEPTH {
         return None;
     }
     let end = wanted.min(len);
@@ -115,11 +117,11 @@ fn finish(request: &Request, lent: &mut Lent, room: usize, walked: Walked, nativ
     Some(Capture { stack, native_stop: native.stop, source_stop: walked.stop, is_cut })
 }
 
-/// Weaves what was walked, and says how many frames that makes.
+/// Weaves what was walked, and says how many frames that makes, and how many native ones the start leaves out.
 #[inline(always)]
-fn woven(request: &Request, own: &mut Own, walked: Walked, native: Captured) -> usize {
+fn woven(request: &Request, own: &mut Own, walked: Walked, native: Captured) -> (usize, usize) {
     if walked.is_woven {
-        return walked.len;
+        return (walked.len, 0);
     }
     let interpreted = Interpreted { frames: &own.frames[..walked.len], activations: &own.activations[..walked.len] };
     let native = Native {
@@ -128,7 +130,7 @@ fn woven(request: &Request, own: &mut Own, walked: Walked, native: Captured) -> 
         is_whole: native.stop == StopReason::EndOfStack,
     };
     let first = first_native(&request.start, &native, interpreted.activations);
-    weave(native.from(first), interpreted, own.last.next())
+    (weave(native.from(first), interpreted, own.last.next()), first)
 }
 
 /// Which native frame the stack starts with.
