@@ -13,9 +13,11 @@ from ._native import (
     Registration,
     StackweaveError,
     Traceback,
+    Watchdog,
     __version__,
     capture,
     current_stack_id,
+    dump_threads,
     register_extra_frames,
     register_frame_source,
     resolve_addresses,
@@ -24,6 +26,7 @@ from ._native import (
     thread_stacks,
     to_json,
     traceback_of,
+    watchdog,
 )
 
 __all__ = [
@@ -31,9 +34,11 @@ __all__ = [
     "Registration",
     "StackweaveError",
     "Traceback",
+    "Watchdog",
     "__version__",
     "capture",
     "current_stack_id",
+    "dump_threads",
     "register_extra_frames",
     "register_frame_source",
     "resolve_addresses",
@@ -42,4 +47,5 @@ __all__ = [
     "thread_stacks",
     "to_json",
     "traceback_of",
+    "watchdog",
 ]

@@ -22,7 +22,8 @@
 //! | add the frames of an interpreter | [`register_source`] |
 //! | map generated code to its original | [`register_extra_frames`] |
 //! | get the frames of a stack | [`stacks`] |
-//! | name an interpreter's frame | [`locate`], [`frames_behind`] |
+//! | name an interpreter's frame | [`locate`], [`frames_behind`], [`write_frame`] |
+//! | write down where all threads are, though everything hangs | [`dump_all_threads`], [`Watchdog`] |
 
 #![allow(clippy::inline_always, reason = "a capture is a few dozen nanoseconds: what is inlined is measured")]
 #![allow(
@@ -32,19 +33,32 @@
 
 mod buffers;
 mod capture;
+mod dump;
+mod dumping;
 mod extra_frames;
 mod last_stack;
 mod request;
 mod sources;
 mod stats;
+mod watchdog;
 mod weave;
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
+#[path = "linux/mod.rs"]
+mod platform;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported))))]
+#[path = "unsupported.rs"]
+mod platform;
+
 pub use capture::{capture, capture_from_context, intern, stacks};
+pub use dump::{CantDump, DumpOptions, Dumped};
+pub use dumping::{dump_all_threads, dump_all_threads_from_context, prepare_dumps};
 pub use extra_frames::{RegisteredExtraFrames, frames_behind, has_extra_frames, register_extra_frames};
 pub use request::{Capture, Request, Start, Stop};
-pub use sources::{RegisteredSource, locate, register_source};
+pub use sources::{RegisteredSource, locate, register_source, write_frame};
 pub use stackweave_core::{ExtraFrames, FrameSource, RawFrame, SourceStop, StackId, StopReason};
 pub use stats::{Stats, stats};
+pub use watchdog::{Watchdog, WatchdogOptions};
 
 /// The examples of the guide, compiled and run with the doc tests.
 #[cfg(doctest)]

@@ -3,6 +3,7 @@
 //! A source gets a number for good, since stacks outlive it: when it is removed it is no longer asked for frames, but
 //! still for the names of those it gave.
 
+use core::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -73,12 +74,28 @@ impl Drop for RegisteredSource {
 
 /// What a frame is that a source wrote; `None` for native frames, and where the source does not know it.
 pub fn locate(frame: RawFrame) -> Option<SourceLocation> {
-    let number = match frame.kind() {
-        RawFrameKind::Native(_) => return None,
-        RawFrameKind::Python { .. } => PYTHON.load(Ordering::Acquire).checked_sub(1)?,
-        RawFrameKind::Script { source, .. } => usize::from(source),
-    };
-    SLOTS[number].source.get()?.locate(frame)
+    SLOTS[number_of(frame)?].source.get()?.locate(frame)
+}
+
+/// Writes what a frame is, on one line: a native one by its address, another as its source says it. Allocates nothing and
+/// takes no lock: async-signal-safe if the sources keep [`FrameSource::write`]'s word.
+pub fn write_frame(frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
+    match number_of(frame).and_then(|number| SLOTS[number].source.get()) {
+        Some(source) => source.write(frame, out),
+        None => match frame.kind() {
+            RawFrameKind::Native(address) => write!(out, "{:#x}", address.address()),
+            _ => write!(out, "{frame:?}"),
+        },
+    }
+}
+
+/// Which source has written a frame.
+fn number_of(frame: RawFrame) -> Option<usize> {
+    match frame.kind() {
+        RawFrameKind::Native(_) => None,
+        RawFrameKind::Python { .. } => PYTHON.load(Ordering::Acquire).checked_sub(1),
+        RawFrameKind::Script { source, .. } => Some(source.into()),
+    }
 }
 
 /// What the sources have written.

@@ -2,6 +2,8 @@
 //!
 //! Neither is linked against: each registers itself with whoever captures.
 
+use core::fmt;
+
 use crate::{CodeId, RawFrame, SourceLocation, SourceStop, StackPointer};
 
 /// An interpreter whose frames belong into captured stacks.
@@ -18,6 +20,12 @@ pub trait FrameSource: Send + Sync {
 
     /// What a frame is that this source has written. Called later, on any thread, never inside a capture.
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation>;
+
+    /// Writes what a frame is, on one line, for the dump of a program that hangs: [`write_place`](crate::write_place)
+    /// has the form. Async-signal-safe: no allocation, no lock, no call back. Whoever knows of no way writes the bare word.
+    fn write(&self, frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
+        write!(out, "{frame:?}")
+    }
 }
 
 /// Which frames a source writes.

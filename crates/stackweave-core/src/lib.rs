@@ -16,7 +16,7 @@ mod stop_reason;
 pub use address::{CodeAddress, StackPointer};
 pub use frame_source::{ExtraFrames, FrameSource, SourceKind, SourceWalk, SourceWalked};
 pub use id::{BlobId, CodeId, FrameId, StackId};
-pub use location::{Position, SourceLocation};
+pub use location::{Position, SourceLocation, write_place};
 pub use module::{BuildId, Module, ModuleList};
 pub use raw_frame::{RawFrame, RawFrameKind};
 pub use source_stop::SourceStop;

@@ -1,5 +1,6 @@
 //! Places in source code.
 
+use core::fmt::{self, Display};
 use std::sync::Arc;
 
 /// Where in the source an instruction comes from. What is not known is `None`.
@@ -26,4 +27,31 @@ pub struct SourceLocation {
     pub filename: Arc<str>,
     /// The place in the file.
     pub position: Position,
+}
+
+/// Writes a place as Python's `faulthandler` does: `File "x.py", line 3 in name`. Allocates nothing itself.
+pub fn write_place(
+    out: &mut dyn fmt::Write,
+    filename: &dyn Display,
+    line: Option<u32>,
+    name: &dyn Display,
+) -> fmt::Result {
+    match line {
+        Some(line) => write!(out, "File \"{filename}\", line {line} in {name}"),
+        None => write!(out, "File \"{filename}\", line ? in {name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_written_with_its_line_or_without() {
+        let mut text = String::new();
+        write_place(&mut text, &"x.py", Some(3), &"Class.name").unwrap();
+        text.push('\n');
+        write_place(&mut text, &"x.py", None, &"name").unwrap();
+        assert_eq!(text, "File \"x.py\", line 3 in Class.name\nFile \"x.py\", line ? in name");
+    }
 }

@@ -102,8 +102,8 @@ impl Known {
     }
 }
 
-/// The place of an instruction. A frame that has run none stands at the first line.
-fn position(code: &CodeParts<'_>, instruction: u32) -> Position {
+/// The place of an instruction; without allocation or lock. A frame that has run none stands at the first line.
+pub(crate) fn position(code: &CodeParts<'_>, instruction: u32) -> Position {
     if instruction == RawFrame::MAX_INSTRUCTION {
         let line = u32::try_from(code.first_line).ok();
         return Position { line, end_line: line, ..Position::default() };

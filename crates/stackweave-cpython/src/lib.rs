@@ -46,6 +46,7 @@ mod code;
 mod code_blob;
 mod code_names;
 mod code_table;
+mod code_text;
 mod death_watch;
 mod debug_offsets;
 mod frame;

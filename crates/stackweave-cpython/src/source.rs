@@ -4,12 +4,14 @@
 //! does not hold where only the public API can be used.
 
 use core::ffi::c_void;
+use core::fmt;
 use std::sync::OnceLock;
 
 use stackweave_core::{CodeId, FrameSource, RawFrame, SourceKind, SourceLocation, SourceWalk, SourceWalked};
 
 use crate::code_names::CodeNames;
 use crate::code_table::{CODES, Pinned, Watched};
+use crate::code_text;
 use crate::death_watch::{self, DeathWatch};
 use crate::frame::CodePointer;
 use crate::frame_reader::FrameReader;
@@ -189,5 +191,9 @@ impl FrameSource for PythonSource {
 
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         NAMES.get_or_init(CodeNames::default).locate(CODES.blobs(), frame)
+    }
+
+    fn write(&self, frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
+        code_text::write_frame(CODES.blobs(), frame, out)
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Hot file, but for decoding: no allocation, no lock, no GIL, async-signal-safe.
 
+use core::fmt::{self, Write};
+
 use crate::memory::{is_plausible, load};
 use crate::version::TextLayout;
 
@@ -22,19 +24,29 @@ pub(crate) struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// As UTF-8. A lone surrogate, which stands for a byte of a file name that is not UTF-8, becomes U+FFFD.
+    /// As UTF-8.
     pub(crate) fn decode(self) -> String {
-        match self.width {
-            1 => self.bytes.iter().copied().map(char::from).collect(),
-            2 => {
-                let points = self.bytes.as_chunks().0.iter().map(|point| u16::from_le_bytes(*point).into());
-                points.map(|point| char::from_u32(point).unwrap_or(LOST)).collect()
-            }
-            _ => {
-                let points = self.bytes.as_chunks().0.iter().map(|point| u32::from_le_bytes(*point));
-                points.map(|point| char::from_u32(point).unwrap_or(LOST)).collect()
-            }
-        }
+        self.characters().collect()
+    }
+}
+
+impl<'a> Text<'a> {
+    /// A lone surrogate, which stands for a byte of a file name that is not UTF-8, becomes U+FFFD.
+    fn characters(self) -> impl Iterator<Item = char> + use<'a> {
+        self.bytes.chunks_exact(usize::from(self.width.max(1))).map(|point| match *point {
+            [low] => char::from(low),
+            [low, high] => char::from_u32(u16::from_le_bytes([low, high]).into()).unwrap_or(LOST),
+            [a, b, c, d] => char::from_u32(u32::from_le_bytes([a, b, c, d])).unwrap_or(LOST),
+            _ => LOST,
+        })
+    }
+}
+
+/// Without allocating: for [`code_text`](crate::code_text). Control characters, a line's end for one, become U+FFFD.
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |character: char| if character.is_control() { LOST } else { character };
+        self.characters().try_for_each(|character| f.write_char(shown(character)))
     }
 }
 

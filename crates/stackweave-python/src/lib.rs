@@ -26,6 +26,7 @@ mod thread_stacks;
 mod traceback_answers;
 mod traceback_object;
 mod traceback_type;
+mod watching;
 
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
@@ -42,6 +43,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StackweaveError", py.get_type::<errors::StackweaveError>())?;
     module.add_class::<frame::PyFrame>()?;
     module.add_class::<registration::Registration>()?;
+    module.add_class::<watching::Watchdog>()?;
     traceback_type::add_to(module)?;
     capture_functions::add_to(module)?;
     module.add_function(wrap_pyfunction!(frame::rebuild_frame, module)?)?;
@@ -52,6 +54,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(symbolizing::traceback_of, module)?)?;
     module.add_function(wrap_pyfunction!(thread_stacks::thread_stacks, module)?)?;
     module.add_function(wrap_pyfunction!(stats::stats, module)?)?;
+    module.add_function(wrap_pyfunction!(watching::dump_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(watching::watchdog, module)?)?;
     module.add_function(wrap_pyfunction!(python_frame_source::register_frame_source, module)?)?;
     module.add_function(wrap_pyfunction!(python_extra_frames::register_extra_frames, module)?)?;
     // PyO3 lists what it has added; the package lists what is public.

@@ -4,6 +4,7 @@
 //! in an allocator, in a signal handler or on a thread without the GIL finds nothing of theirs.
 
 use std::cell::Cell;
+use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,12 +15,12 @@ use pyo3::prelude::*;
 use stackweave_capture::{Capture, Request};
 use stackweave_core::{
     BlobId, CodeId, FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLocation, SourceStop, SourceWalk,
-    SourceWalked, StackPointer,
+    SourceWalked, StackPointer, write_place,
 };
 
 use crate::errors::StackweaveError;
 use crate::keywords::type_name;
-use crate::python_place::{intern_place, interned_place, location_of};
+use crate::python_place::{intern_place, interned_place, location_of, place_words};
 use crate::python_source;
 use crate::registration::{Kind, Registration};
 
@@ -211,5 +212,13 @@ impl FrameSource for Numbered {
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         let RawFrameKind::Script { word, .. } = frame.kind() else { return None };
         interned_place(BlobId::new(u32::try_from(word).ok()?)?)
+    }
+
+    fn write(&self, frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
+        let RawFrameKind::Script { word, .. } = frame.kind() else { return write!(out, "{frame:?}") };
+        match u32::try_from(word).ok().and_then(BlobId::new).and_then(place_words) {
+            Some((name, filename, line)) => write_place(out, &filename, line, &name),
+            None => write!(out, "{frame:?}"),
+        }
     }
 }

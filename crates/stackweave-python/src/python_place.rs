@@ -29,14 +29,16 @@ pub(crate) fn intern_place(place: &SourceLocation) -> Option<BlobId> {
 
 /// The place with this number.
 pub(crate) fn interned_place(id: BlobId) -> Option<SourceLocation> {
+    let (name, filename, line) = place_words(id)?;
+    let position = Position { line, ..Position::default() };
+    Some(SourceLocation { name: name.into(), qualname: None, filename: filename.into(), position })
+}
+
+/// The same where nothing may be allocated: name, filename, line.
+pub(crate) fn place_words(id: BlobId) -> Option<(&'static str, &'static str, Option<u32>)> {
     let (line, rest) = PLACES.get(id)?.split_first_chunk()?;
     let (name_length, rest) = rest.split_first_chunk()?;
     let (name, filename) = rest.split_at_checked(u32::from_le_bytes(*name_length) as usize)?;
     let line = Some(u32::from_le_bytes(*line)).filter(|line| *line > 0);
-    Some(SourceLocation {
-        name: str::from_utf8(name).ok()?.into(),
-        qualname: None,
-        filename: str::from_utf8(filename).ok()?.into(),
-        position: Position { line, ..Position::default() },
-    })
+    Some((str::from_utf8(name).ok()?, str::from_utf8(filename).ok()?, line))
 }

@@ -8,7 +8,7 @@
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::platform::arch;
 use crate::platform::counters::Counters;
@@ -82,8 +82,7 @@ impl ThreadState {
         let own = unsafe { &mut *state.own.get() };
         own.stacks = KnownStacks::new();
         if claimed.is_none() {
-            loader::prepare();
-            own.watch = Watch::new();
+            own.watch = first_watch();
         }
         Some(state)
     }
@@ -120,6 +119,18 @@ impl ThreadState {
             }
         }
     }
+}
+
+/// The watch of a new state. The process's first asks the loader what it is; those after it may be in a signal handler.
+fn first_watch() -> Watch {
+    static IS_LOADER_KNOWN: AtomicBool = AtomicBool::new(false);
+    if IS_LOADER_KNOWN.load(Ordering::Acquire) {
+        return Watch::without_asking();
+    }
+    loader::prepare();
+    let watch = Watch::new();
+    IS_LOADER_KNOWN.store(true, Ordering::Release);
+    watch
 }
 
 /// Adds up every thread's counters.

@@ -34,6 +34,9 @@ static LOADED: AtomicPtr<u32> = AtomicPtr::new(ptr::null_mut());
 /// 0 until known, then 1 plus an [`UnloadWatch`].
 static KIND: AtomicU8 = AtomicU8::new(0);
 
+/// In the place of a number of unloads that is not known.
+const NOT_ASKED: u64 = u64::MAX;
+
 static NO_LOADS: u64 = 0;
 static NONE_LOADED: u32 = 0;
 
@@ -62,6 +65,12 @@ fn find_kind() -> UnloadWatch {
 impl Watch {
     /// A watch that has seen everything up to now.
     pub(crate) fn new() -> Self {
+        Self { seen_unloads: ask_loader(), ..Self::without_asking() }
+    }
+
+    /// The same for a thread whose first capture may be in a signal handler: once [`kind`] is known, the loader is asked
+    /// only if its counters were not found. The price is that the first load is taken for an unload.
+    pub(crate) fn without_asking() -> Self {
         let (loads, loaded) = match kind() {
             UnloadWatch::Counters => {
                 (LOADS.load(Ordering::Relaxed).cast_const(), LOADED.load(Ordering::Relaxed).cast_const())
@@ -69,10 +78,9 @@ impl Watch {
             UnloadWatch::AskLoader => (ptr::null(), ptr::null()),
             UnloadWatch::NeverUnloads => (&raw const NO_LOADS, &raw const NONE_LOADED),
         };
-        let mut watch = Self { loads, loaded, seen_loader: 0, seen_removals: 0, seen_unloads: 0 };
+        let mut watch = Self { loads, loaded, seen_loader: 0, seen_removals: 0, seen_unloads: NOT_ASKED };
         watch.seen_loader = watch.loader();
         watch.seen_removals = registered_code::removals();
-        watch.seen_unloads = ask_loader();
         watch
     }
 
@@ -87,7 +95,6 @@ impl Watch {
     #[cold]
     #[inline(never)]
     pub(crate) fn has_lost_code(&mut self, in_signal_handler: bool) -> bool {
-        const NOT_ASKED: u64 = u64::MAX;
         let (loader, removals) = (self.loader(), registered_code::removals());
         let unloads = if in_signal_handler { NOT_ASKED } else { ask_loader() };
         let is_lost = removals != self.seen_removals || unloads != self.seen_unloads || unloads == NOT_ASKED;
@@ -205,6 +212,16 @@ mod tests {
         }
         assert!(!watch.is_quiet());
         assert!(watch.has_lost_code(false), "unloaded");
+    }
+
+    #[test]
+    fn a_watch_that_has_not_asked_is_quiet_and_expects_the_worst_of_the_next_load() {
+        let mut watch = Watch::without_asking();
+        assert!(watch.has_lost_code(false));
+        while !watch.is_quiet() {
+            watch.has_lost_code(false);
+        }
+        assert!(watch.is_quiet());
     }
 
     #[test]

@@ -1,0 +1,34 @@
+//! An interpreter whose one frame says its line.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use stackweave_capture::{FrameSource, RawFrame, SourceStop};
+use stackweave_core::{RawFrameKind, SourceKind, SourceLocation, SourceWalk, SourceWalked, StackPointer, write_place};
+
+/// The line; 0: nothing runs.
+pub(crate) static WORD: AtomicU32 = AtomicU32::new(0);
+
+pub(crate) struct Interpreter;
+
+impl FrameSource for Interpreter {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Script
+    }
+
+    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
+        let word = WORD.load(Ordering::SeqCst);
+        walk.frames[0] = RawFrame::script(walk.source, word.into());
+        walk.activations[0] = StackPointer(0);
+        SourceWalked { len: usize::from(word != 0), stop: SourceStop::EndOfStack, inside: None }
+    }
+
+    fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
+        None
+    }
+
+    fn write(&self, frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
+        let RawFrameKind::Script { word, .. } = frame.kind() else { return Err(fmt::Error) };
+        write_place(out, &"a script", u32::try_from(word).ok(), &"word")
+    }
+}

@@ -1,0 +1,144 @@
+//! `dump_threads()` and `watchdog()`: where all threads are, though the GIL is stuck.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use stackweave_capture::{CantDump, DumpOptions, Start, WatchdogOptions, dump_all_threads, prepare_dumps};
+
+use crate::errors::StackweaveError;
+use crate::keywords::type_name;
+
+/// Those that watch. Locked for a moment only.
+static WATCHING: Mutex<Vec<Arc<stackweave_capture::Watchdog>>> = Mutex::new(Vec::new());
+
+fn watching() -> MutexGuard<'static, Vec<Arc<stackweave_capture::Watchdog>>> {
+    WATCHING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes the stacks of all threads, Python's and native ones, to a file or file descriptor: sys.stderr if none is given.
+///
+/// Native frames are written as module+offset. Each thread is asked by a signal; those that don't answer within a second are
+/// named with the reason.
+#[pyfunction]
+#[pyo3(signature = (file=None))]
+pub(crate) fn dump_threads(py: Python<'_>, file: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let fd = descriptor_of(py, file)?;
+    prepare_dumps().map_err(|reason| error_of(&reason))?;
+    let options = DumpOptions { calling_thread: Some(Start::PythonCaller), ..DumpOptions::default() };
+    dump_all_threads(fd, &options).map(|_| ()).map_err(|reason| error_of(&reason))
+}
+
+fn error_of(reason: &CantDump) -> PyErr {
+    StackweaveError::new_err(reason.to_string())
+}
+
+/// The descriptor of a file, which must be open.
+fn descriptor_of(py: Python<'_>, file: Option<&Bound<'_, PyAny>>) -> PyResult<i32> {
+    let stderr = || py.import(intern!(py, "sys"))?.getattr(intern!(py, "stderr"));
+    let file = file.cloned().map_or_else(stderr, Ok)?;
+    if let Ok(fd) = file.extract::<i32>() {
+        return if fd < 0 { Err(PyValueError::new_err("file is not a valid file descriptor")) } else { Ok(fd) };
+    }
+    let Ok(fileno) = file.getattr(intern!(py, "fileno")) else {
+        let message = format!("file must be a file or a file descriptor, not {}", type_name(&file));
+        return Err(PyTypeError::new_err(message));
+    };
+    fileno.call0()?.extract()
+}
+
+/// Dumps all threads, as dump_threads() does, when reset() was not called for timeout seconds.
+///
+/// A native thread waits, which needs neither the GIL nor Python: it works while the GIL is stuck in C code. It dumps once,
+/// and after the next reset() again; with repeat after each timeout; with exit it ends the process after the dump, at once and with
+/// status 1. The file, sys.stderr if none is given, may be closed meanwhile. It waits until cancel(), the end of
+/// the with block or the end of the interpreter; forgetting the result changes nothing. A forked child has none.
+#[pyfunction]
+#[pyo3(signature = (timeout, *, file=None, repeat=false, exit=false))]
+pub(crate) fn watchdog(
+    py: Python<'_>,
+    timeout: f64,
+    file: Option<&Bound<'_, PyAny>>,
+    repeat: bool,
+    exit: bool,
+) -> PyResult<Watchdog> {
+    let timeout = match Duration::try_from_secs_f64(timeout) {
+        Ok(timeout) if !timeout.is_zero() => timeout,
+        Err(_) if timeout > 0.0 => Duration::MAX,
+        _ => return Err(PyValueError::new_err(format!("timeout must be greater than 0, but is {timeout}"))),
+    };
+    let fd = descriptor_of(py, file)?;
+    stop_at_exit(py)?;
+    let options = WatchdogOptions { timeout, repeat, exit };
+    let started = stackweave_capture::Watchdog::start(fd, options).map_err(|reason| error_of(&reason))?;
+    let started = Arc::new(started);
+    watching().push(Arc::clone(&started));
+    Ok(Watchdog { started })
+}
+
+/// Once: the end of the interpreter cancels all that still watch.
+fn stop_at_exit(py: Python<'_>) -> PyResult<()> {
+    static IS_REGISTERED: Mutex<bool> = Mutex::new(false);
+    let is_registered = std::mem::replace(&mut *IS_REGISTERED.lock().unwrap_or_else(PoisonError::into_inner), true);
+    if !is_registered {
+        let stop = wrap_pyfunction!(cancel_all, py)?;
+        py.import(intern!(py, "atexit"))?.call_method1(intern!(py, "register"), (stop,))?;
+    }
+    Ok(())
+}
+
+#[pyfunction]
+fn cancel_all(py: Python<'_>) {
+    let all = std::mem::take(&mut *watching());
+    py.detach(|| all.iter().for_each(|watchdog| watchdog.cancel()));
+}
+
+/// A native thread that dumps all threads unless reset() is called in time. Made by watchdog().
+#[pyclass(frozen, module = "stackweave")]
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    started: Arc<stackweave_capture::Watchdog>,
+}
+
+#[pymethods]
+impl Watchdog {
+    /// A sign of life: the time begins anew.
+    fn reset(&self) {
+        self.started.reset();
+    }
+
+    /// Ends the thread. Doing so again changes nothing.
+    fn cancel(&self, py: Python<'_>) {
+        watching().retain(|watchdog| !Arc::ptr_eq(watchdog, &self.started));
+        py.detach(|| self.started.cancel());
+    }
+
+    /// How often it has dumped.
+    #[getter]
+    fn dumps(&self) -> u64 {
+        self.started.dumps()
+    }
+
+    /// Whether it still waits: it was not cancelled, and this is not a forked child.
+    #[getter]
+    fn running(&self) -> bool {
+        self.started.is_running()
+    }
+
+    fn __enter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (_kind, _error, _traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) {
+        self.cancel(py);
+    }
+}
