@@ -53,6 +53,8 @@ typedef enum stackweave_status {
   STACKWEAVE_TOO_MANY = 9,
   // A fault of the library. The call has done nothing, or a part of what it says.
   STACKWEAVE_INTERNAL = 10,
+  // Dumps were not prepared, or the text could not be written. It says why itself, where it can.
+  STACKWEAVE_NO_DUMP = 11,
 } stackweave_status;
 
 // Why a captured stack is not whole. More may be added.
@@ -305,6 +307,19 @@ enum stackweave_status stackweave_capture_from_context(const void *context,
 // Pays now what the first capture of this thread would pay. A thread whose first capture would otherwise be in a signal
 // handler calls this first. Takes the dynamic loader's lock.
 enum stackweave_status stackweave_prepare(void);
+
+// Chooses a real-time signal that has no handler, and installs one for it, by which threads are asked where they are. To be
+// called before the first dump, outside signal handlers. Again is harmless, and needed only when somebody has put
+// another handler in its place since.
+enum stackweave_status stackweave_prepare_dumps(void);
+
+// Writes the woven stacks of all threads to a file descriptor, as text, most recent call first: Python frames with their
+// lines, native ones with their module and offset. Needs neither the GIL nor memory, and takes no lock, so it works
+// while the GIL, the allocator or the loader is stuck. `timeout_ms`: how long threads have to answer, 0 for a second; those
+// that don't are named. `context`: null, or in a signal handler its third argument.
+enum stackweave_status stackweave_dump_threads(int fd,
+                                               uint32_t timeout_ms,
+                                               const void *context);
 
 // Adds a code generator, which is asked about every Python frame that is resolved from now on. `handle`, to remove it
 // by, is never 0. At most 64 at a time.

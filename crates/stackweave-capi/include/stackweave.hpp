@@ -261,6 +261,14 @@ private:
 };
 
 inline void prepare() { check(stackweave_prepare()); }
+
+/// Once, before the first dump.
+inline void prepare_dumps() { check(stackweave_prepare_dumps()); }
+
+/// The stacks of all threads as text. Throws nothing, so that a watchdog may call it: the status says how it went.
+inline stackweave_status dump_threads(int fd, std::uint32_t timeout_ms = 0) noexcept {
+    return stackweave_dump_threads(fd, timeout_ms, nullptr);
+}
 inline void enable_python() { check(stackweave_enable_python()); }
 inline void disable_python() { check(stackweave_disable_python()); }
 

@@ -27,6 +27,7 @@
 
 mod border;
 mod capture;
+mod dump;
 mod extra_frames;
 mod frame;
 mod gate;
@@ -37,7 +38,6 @@ mod location;
 mod process_resolver;
 mod python;
 mod resolve;
-
 mod source;
 mod stack;
 mod stats;
@@ -50,6 +50,7 @@ pub use capture::{
     STACKWEAVE_ALL, STACKWEAVE_NATIVE, STACKWEAVE_PYTHON, STACKWEAVE_SCRIPT, stackweave_capture,
     stackweave_capture_from_context, stackweave_prepare, stackweave_request,
 };
+pub use dump::{stackweave_dump_threads, stackweave_prepare_dumps};
 pub use extra_frames::{stackweave_extra_frames, stackweave_register_extra_frames, stackweave_remove_extra_frames};
 pub use frame::{stackweave_frame, stackweave_kind};
 pub use last_error::stackweave_last_error;

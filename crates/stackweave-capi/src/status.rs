@@ -28,16 +28,18 @@ pub enum stackweave_status {
     STACKWEAVE_TOO_MANY = 9,
     /// A fault of the library. The call has done nothing, or a part of what it says.
     STACKWEAVE_INTERNAL = 10,
+    /// Dumps were not prepared, or the text could not be written. It says why itself, where it can.
+    STACKWEAVE_NO_DUMP = 11,
 }
 
 use stackweave_status::{
-    STACKWEAVE_BAD_ARGUMENT, STACKWEAVE_BUFFER_TOO_SMALL, STACKWEAVE_BUSY, STACKWEAVE_INTERNAL, STACKWEAVE_NO_MEMORY,
-    STACKWEAVE_NO_PYTHON, STACKWEAVE_OK, STACKWEAVE_STOPPED, STACKWEAVE_TOO_MANY, STACKWEAVE_UNKNOWN_HANDLE,
-    STACKWEAVE_UNKNOWN_STACK,
+    STACKWEAVE_BAD_ARGUMENT, STACKWEAVE_BUFFER_TOO_SMALL, STACKWEAVE_BUSY, STACKWEAVE_INTERNAL, STACKWEAVE_NO_DUMP,
+    STACKWEAVE_NO_MEMORY, STACKWEAVE_NO_PYTHON, STACKWEAVE_OK, STACKWEAVE_STOPPED, STACKWEAVE_TOO_MANY,
+    STACKWEAVE_UNKNOWN_HANDLE, STACKWEAVE_UNKNOWN_STACK,
 };
 
 /// Every status, in the order of their numbers.
-const ALL: [stackweave_status; 11] = [
+const ALL: [stackweave_status; 12] = [
     STACKWEAVE_OK,
     STACKWEAVE_BAD_ARGUMENT,
     STACKWEAVE_UNKNOWN_STACK,
@@ -49,6 +51,7 @@ const ALL: [stackweave_status; 11] = [
     STACKWEAVE_BUSY,
     STACKWEAVE_TOO_MANY,
     STACKWEAVE_INTERNAL,
+    STACKWEAVE_NO_DUMP,
 ];
 
 impl stackweave_status {
@@ -65,6 +68,7 @@ impl stackweave_status {
             STACKWEAVE_BUSY => c"busy",
             STACKWEAVE_TOO_MANY => c"too many are registered",
             STACKWEAVE_INTERNAL => c"internal fault",
+            STACKWEAVE_NO_DUMP => c"no dump of the threads",
         }
     }
 }
@@ -87,7 +91,7 @@ mod tests {
             // SAFETY: a C string that lives for ever.
             assert_eq!(unsafe { CStr::from_ptr(stackweave_status_text(number)) }, status.text());
         }
-        for number in [-1, 11, i32::MAX, i32::MIN] {
+        for number in [-1, 12, i32::MAX, i32::MIN] {
             // SAFETY: as above.
             assert_eq!(unsafe { CStr::from_ptr(stackweave_status_text(number)) }, c"unknown status");
         }
