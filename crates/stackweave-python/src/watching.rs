@@ -26,12 +26,12 @@ fn watching() -> MutexGuard<'static, Vec<Arc<stackweave_capture::Watchdog>>> {
 #[pyo3(signature = (file=None))]
 pub(crate) fn dump_threads(py: Python<'_>, file: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let fd = descriptor_of(py, file)?;
-    prepare_dumps().map_err(|reason| error_of(&reason))?;
+    prepare_dumps().map_err(error_of)?;
     let options = DumpOptions { calling_thread: Some(Start::PythonCaller), ..DumpOptions::default() };
-    dump_all_threads(fd, &options).map(|_| ()).map_err(|reason| error_of(&reason))
+    dump_all_threads(fd, &options).map(|_| ()).map_err(error_of)
 }
 
-fn error_of(reason: &CantDump) -> PyErr {
+fn error_of(reason: CantDump) -> PyErr {
     StackweaveError::new_err(reason.to_string())
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn watchdog(
     let fd = descriptor_of(py, file)?;
     stop_at_exit(py)?;
     let options = WatchdogOptions { timeout, repeat, exit };
-    let started = stackweave_capture::Watchdog::start(fd, options).map_err(|reason| error_of(&reason))?;
+    let started = stackweave_capture::Watchdog::start(fd, options).map_err(error_of)?;
     let started = Arc::new(started);
     watching().push(Arc::clone(&started));
     Ok(Watchdog { started })

@@ -107,7 +107,9 @@ mod tests {
             "nonsense",
             "",
         ];
-        lines.iter().for_each(|line| modules.add(line.as_bytes()));
+        for line in lines {
+            modules.add(line.as_bytes());
+        }
         let shown = [0x1000, 0x3fff, 0x4000, 0x5010, 0x6000, 0x8000].map(|address| written(&modules, address));
         let expected = [
             "a.so+0x0",
