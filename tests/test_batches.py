@@ -129,21 +129,23 @@ class Threads(unittest.TestCase):
 
 GIL_RELEASED = """
 import _thread, stackweave, sys, time
-gate, done = _thread.allocate_lock(), _thread.allocate_lock()
-gate.acquire(), done.acquire()
-started, ran = [], []
-def work():
+def work(gate, ran, done):
     started.append(1)
     with gate:
         ran.append(1)
     done.release()
-_thread.start_new_thread(work, ())
-while not started:
-    time.sleep(0.001)
-time.sleep(0.05)             # until it waits at the gate
-sys.setswitchinterval(1000)  # from now on a thread runs only if another gives the GIL away
-gate.release()
-assert not ran
+while True:
+    sys.setswitchinterval(0.005)
+    started, ran, gate, done = [], [], _thread.allocate_lock(), _thread.allocate_lock()
+    gate.acquire(), done.acquire()
+    _thread.start_new_thread(work, (gate, ran, done))
+    while not started:
+        time.sleep(0.001)
+    time.sleep(0.05)             # until it waits at the gate
+    sys.setswitchinterval(1000)  # from now on a thread runs only if another gives the GIL away
+    gate.release()
+    if not ran:
+        break                    # else it came to the gate too late
 end = time.monotonic() + 60
 while not ran:
     turn = stackweave.capture()
