@@ -59,6 +59,9 @@ class OurId(Ours):
             return lambda: stack_id()
         return (lambda: stack_id(native=False)) if parts == PYTHON else lambda: stack_id(python=False)
 
+    def python_frames(self, stack_id):
+        return None
+
     def frames(self, stack_id):
         return None
 
