@@ -1,11 +1,8 @@
 //! Who names stacks, one for each process.
 
-use std::process;
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
-
 use stackweave_core::{ModuleList, RawFrame, SourceLocation};
 use stackweave_profile::{Names, Resolver};
+use stackweave_store::PerProcess;
 use stackweave_symbolize::Options;
 
 use crate::border::Fault;
@@ -34,37 +31,13 @@ impl Names for ThisProcess {
     }
 }
 
-struct Current {
-    process: u32,
-    resolver: Resolver,
-}
-
-static CURRENT: AtomicPtr<Current> = AtomicPtr::new(ptr::null_mut());
-
 /// The resolver of this process. A forked child makes its own: of its parent's, another thread may have held a lock.
 pub(crate) fn resolver() -> Result<&'static Resolver, Fault> {
-    let process = process::id();
-    let known = CURRENT.load(Ordering::Acquire);
-    // SAFETY: null, or leaked below and never changed.
-    if let Some(current) = unsafe { known.as_ref() }
-        && current.process == process
-    {
-        return Ok(&current.resolver);
-    }
-    let mut options = Options::from_environment()
-        .map_err(|error| Fault::new(stackweave_status::STACKWEAVE_BAD_ARGUMENT, error.to_string()))?;
-    options.perf_map_of = Some(process);
-    let made = Box::into_raw(Box::new(Current { process, resolver: Resolver::new(options) }));
-    // Several threads may come here at once; all use the one that was first.
-    match CURRENT.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire) {
-        // SAFETY: leaked just now.
-        Ok(_) => Ok(unsafe { &(*made).resolver }),
-        Err(first) => {
-            // SAFETY: never shared; and what is in the static was leaked by another thread.
-            unsafe {
-                drop(Box::from_raw(made));
-                Ok(&(*first).resolver)
-            }
-        }
-    }
+    static RESOLVER: PerProcess<Resolver> = PerProcess::new();
+    RESOLVER.get_or_try_make(|process| {
+        let mut options = Options::from_environment()
+            .map_err(|error| Fault::new(stackweave_status::STACKWEAVE_BAD_ARGUMENT, error.to_string()))?;
+        options.perf_map_of = Some(process);
+        Ok(Resolver::new(options))
+    })
 }

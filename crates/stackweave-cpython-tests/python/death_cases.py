@@ -4,7 +4,6 @@ import ctypes
 import gc
 import os
 import shutil
-import sys
 import tempfile
 import threading
 import weakref
@@ -94,19 +93,7 @@ def case_code_of_a_sub_interpreter_dies(library):
     folder = os.path.dirname(__file__)
     source = IN_SUB_INTERPRETER.format(folder=folder, library=library, address=ctypes.addressof(seen))
     before = stats()
-    if sys.version_info >= (3, 13):
-        import _interpreters
-
-        interpreter = _interpreters.create("legacy")
-        fault = _interpreters.run_string(interpreter, source)
-        assert fault is None, fault
-        _interpreters.destroy(interpreter)
-    else:
-        import _xxsubinterpreters
-
-        interpreter = _xxsubinterpreters.create(isolated=False)
-        _xxsubinterpreters.run_string(interpreter, source)
-        _xxsubinterpreters.destroy(interpreter)
+    support.in_sub_interpreter(source)
     assert int(stats()["deaths"]) >= int(before["deaths"]) + 100, (before, stats())
     for number in range(100):
         name, _, _, numbers = locate(seen[number])

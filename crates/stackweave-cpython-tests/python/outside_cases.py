@@ -156,20 +156,7 @@ def case_sub_interpreter(library):
     source = IN_SUB_INTERPRETER.format(
         folder=os.path.dirname(__file__), library=library, without_gil=sys.version_info >= (3, 12)
     )
-    if sys.version_info >= (3, 13):
-        import _interpreters
-
-        interpreter = _interpreters.create("legacy")
-        fault = _interpreters.run_string(interpreter, source)
-        assert fault is None, fault
-        _interpreters.destroy(interpreter)
-    else:
-        import _xxsubinterpreters
-
-        interpreter = _xxsubinterpreters.create(isolated=False)
-        _xxsubinterpreters.run_string(interpreter, source)
-        check("after a sub-interpreter")
-        _xxsubinterpreters.destroy(interpreter)
+    support.in_sub_interpreter(source, lambda: check("after a sub-interpreter"))
     check("sub-interpreter gone")
 
 

@@ -133,3 +133,19 @@ def check(what="", *_, native=True, without_gil=True):
         misplaced = held.misplaced_activations()
         assert not misplaced, (what, misplaced.decode(), named(frames, expected))
     return held.frames("walk", len(expected) + 8)[0][1:], expected
+
+
+def in_sub_interpreter(source, before_it_goes=lambda: None):
+    """Runs a script in an interpreter of its own, which shares the GIL, and is then destroyed."""
+    if sys.version_info >= (3, 13):
+        import _interpreters as interpreters
+
+        interpreter = interpreters.create("legacy")
+    else:
+        import _xxsubinterpreters as interpreters
+
+        interpreter = interpreters.create(isolated=False)
+    fault = interpreters.run_string(interpreter, source)
+    assert fault is None, fault
+    before_it_goes()
+    interpreters.destroy(interpreter)

@@ -1,13 +1,11 @@
 //! Names for captured stacks, looked up while other threads run Python.
 
-use std::process;
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use stackweave_core::{CodeAddress, ModuleList, RawFrame, RawFrameKind, SourceLocation, StackId};
 use stackweave_profile::{Frame, Names, Resolver};
+use stackweave_store::PerProcess;
 use stackweave_symbolize::Options;
 
 use crate::errors::StackweaveError;
@@ -68,43 +66,13 @@ pub(crate) fn resolve_addresses(py: Python<'_>, addresses: &[CodeAddress]) -> Py
     Ok(py.detach(|| resolver.resolve_addresses(addresses, &process)))
 }
 
-/// What the process at hand resolves with.
-struct Current {
-    process: u32,
-    resolver: Resolver,
-}
-
-static CURRENT: AtomicPtr<Current> = AtomicPtr::new(ptr::null_mut());
-
 /// The resolver of this process. A forked child makes its own: of its parent's, another thread may have held a lock.
 pub(crate) fn resolver() -> PyResult<&'static Resolver> {
-    let process = process::id();
-    let known = CURRENT.load(Ordering::Acquire);
-    // SAFETY: null, or leaked below and never changed.
-    if let Some(current) = unsafe { known.as_ref() }
-        && current.process == process
-    {
-        return Ok(&current.resolver);
-    }
-    let options = Options::from_environment().map_err(|error| StackweaveError::new_err(error.to_string()))?;
-    let options = with_perf_map(options, process);
-    let made = Box::into_raw(Box::new(Current { process, resolver: Resolver::new(options) }));
-    // Several threads may come here at once; all use the one that was first.
-    match CURRENT.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire) {
-        // SAFETY: leaked just now.
-        Ok(_) => Ok(unsafe { &(*made).resolver }),
-        Err(first) => {
-            // SAFETY: never shared; and what is in the static was leaked by another thread.
-            unsafe {
-                drop(Box::from_raw(made));
-                Ok(&(*first).resolver)
-            }
-        }
-    }
-}
-
-/// Python's own trampolines, and other generated code, are named in this process' perf map, if there is one.
-fn with_perf_map(mut options: Options, process: u32) -> Options {
-    options.perf_map_of = Some(process);
-    options
+    static RESOLVER: PerProcess<Resolver> = PerProcess::new();
+    RESOLVER.get_or_try_make(|process| {
+        let mut options = Options::from_environment().map_err(|error| StackweaveError::new_err(error.to_string()))?;
+        // Python's own trampolines, and other generated code, are named in this process' perf map, if there is one.
+        options.perf_map_of = Some(process);
+        Ok(Resolver::new(options))
+    })
 }
