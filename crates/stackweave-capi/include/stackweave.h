@@ -101,6 +101,8 @@ typedef enum stackweave_kind {
   STACKWEAVE_KIND_SCRIPT = 3,
   // What the generated code of the Python frame inside it was made from.
   STACKWEAVE_KIND_EXTRA = 4,
+  // A name that somebody gave to what happens, and not code.
+  STACKWEAVE_KIND_LABEL = 5,
 } stackweave_kind;
 
 // Where a callback puts the places it was asked for, by stackweave_locations_add, before it returns.

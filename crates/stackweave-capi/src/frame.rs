@@ -18,6 +18,8 @@ pub enum stackweave_kind {
     STACKWEAVE_KIND_SCRIPT = 3,
     /// What the generated code of the Python frame inside it was made from.
     STACKWEAVE_KIND_EXTRA = 4,
+    /// A name that somebody gave to what happens, and not code.
+    STACKWEAVE_KIND_LABEL = 5,
 }
 
 impl From<FrameKind> for stackweave_kind {
@@ -27,6 +29,7 @@ impl From<FrameKind> for stackweave_kind {
             FrameKind::Native => Self::STACKWEAVE_KIND_NATIVE,
             FrameKind::Script => Self::STACKWEAVE_KIND_SCRIPT,
             FrameKind::Extra => Self::STACKWEAVE_KIND_EXTRA,
+            FrameKind::Label => Self::STACKWEAVE_KIND_LABEL,
         }
     }
 }
@@ -113,6 +116,7 @@ mod tests {
             name: "f\0g".into(),
             qualname: Some("C.f".into()),
             filename: None,
+            first_line: None,
             position: Position { line: Some(3), end_line: None, column: Some(0), end_column: Some(9) },
             module: Some("".into()),
             is_inlined: true,

@@ -70,6 +70,7 @@ pub unsafe extern "C" fn stackweave_locations_add(
             name: text(location.name).ok_or_else(|| Fault::null("name"))?,
             qualname: text(location.qualname),
             filename: text(location.filename).ok_or_else(|| Fault::null("filename"))?,
+            first_line: None,
             position: Position {
                 line: known(location.line),
                 end_line: known(location.end_line),

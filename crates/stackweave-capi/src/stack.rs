@@ -112,6 +112,7 @@ pub unsafe extern "C" fn stackweave_raw_frames(
                     (stackweave_kind::STACKWEAVE_KIND_PYTHON, u64::from(instruction), false)
                 }
                 RawFrameKind::Script { word, .. } => (stackweave_kind::STACKWEAVE_KIND_SCRIPT, word, false),
+                RawFrameKind::Label(label) => (stackweave_kind::STACKWEAVE_KIND_LABEL, label.get().into(), false),
             };
             let raw = stackweave_raw_frame { word: frame.to_bits(), place, kind, is_exact };
             // SAFETY: index < capacity, for which the caller vouches.

@@ -59,6 +59,7 @@ mod tests {
                 name: name.into(),
                 qualname: None,
                 filename: "original.py".into(),
+                first_line: None,
                 position: stackweave_core::Position::default(),
             };
             if known { vec![frame("inner"), frame("outer")] } else { Vec::new() }

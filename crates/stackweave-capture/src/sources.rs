@@ -72,8 +72,11 @@ impl Drop for RegisteredSource {
     }
 }
 
-/// What a frame is that a source wrote; `None` for native frames, and where the source does not know it.
+/// What a frame is that a source wrote, or a label; `None` for native frames, and where the source does not know it.
 pub fn locate(frame: RawFrame) -> Option<SourceLocation> {
+    if let RawFrameKind::Label(_) = frame.kind() {
+        return stackweave_store::locate_label(frame);
+    }
     SLOTS[number_of(frame)?].source.get()?.locate(frame)
 }
 
@@ -92,7 +95,7 @@ pub fn write_frame(frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
 /// Which source has written a frame.
 fn number_of(frame: RawFrame) -> Option<usize> {
     match frame.kind() {
-        RawFrameKind::Native(_) => None,
+        RawFrameKind::Native(_) | RawFrameKind::Label(_) => None,
         RawFrameKind::Python { .. } => PYTHON.load(Ordering::Acquire).checked_sub(1),
         RawFrameKind::Script { source, .. } => Some(source.into()),
     }

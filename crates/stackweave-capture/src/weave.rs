@@ -207,6 +207,7 @@ mod tests {
             RawFrameKind::Native(address) => address.address() as u8 as char,
             RawFrameKind::Script { word, .. } => word as u8 as char,
             RawFrameKind::Python { code, .. } => code.get() as u8 as char,
+            RawFrameKind::Label(label) => label.get() as u8 as char,
         };
         frames.iter().map(letter).collect()
     }

@@ -53,7 +53,7 @@ impl FrameSource for Interpreter {
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
         let RawFrameKind::Script { word, .. } = frame.kind() else { return None };
         let (name, position) = (format!("word {word}").into(), Position::default());
-        Some(SourceLocation { name, qualname: None, filename: "script".into(), position })
+        Some(SourceLocation { name, qualname: None, filename: "script".into(), first_line: None, position })
     }
 }
 

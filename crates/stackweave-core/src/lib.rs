@@ -5,19 +5,23 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod event;
 mod frame_source;
 mod id;
 mod location;
 mod module;
+mod names;
 mod raw_frame;
 mod source_stop;
 mod stop_reason;
 
 pub use address::{CodeAddress, StackPointer};
+pub use event::{EventKind, Field, FieldType, Role};
 pub use frame_source::{ExtraFrames, FrameSource, SourceKind, SourceWalk, SourceWalked};
 pub use id::{BlobId, CodeId, FrameId, StackId};
 pub use location::{Position, SourceLocation, write_place};
 pub use module::{BuildId, Module, ModuleList};
+pub use names::Names;
 pub use raw_frame::{RawFrame, RawFrameKind};
 pub use source_stop::SourceStop;
 pub use stop_reason::StopReason;

@@ -25,6 +25,8 @@ pub struct SourceLocation {
     pub qualname: Option<Arc<str>>,
     /// The file.
     pub filename: Arc<str>,
+    /// The line that the function begins on, where that is known.
+    pub first_line: Option<u32>,
     /// The place in the file.
     pub position: Position,
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::{CodeAddress, CodeId};
+use crate::{BlobId, CodeAddress, CodeId};
 
 /// A frame in one word. Two frames are the same place in code if their words are equal.
 ///
@@ -12,6 +12,7 @@ use crate::{CodeAddress, CodeId};
 /// | exact  | 0 0 |              address                             |  native: the bits of a `CodeAddress`
 /// | entry  | 0 1 |           code (32 bits)     | instruction (29)  |  Python
 /// | 0      | 1 0 | source (60-53) |          word (53 bits)         |  script
+/// | 0      | 1 1 |      0       |          label (32 bits)          |  label
 /// +--------+-----+------------------------------+-------------------+
 /// ```
 ///
@@ -41,6 +42,8 @@ pub enum RawFrameKind {
         /// What the source calls the place, at most [`RawFrame::MAX_WORD`].
         word: u64,
     },
+    /// A name that somebody gave to what happens, and not a place in code.
+    Label(BlobId),
 }
 
 const FLAG: u64 = 1 << 63;
@@ -48,6 +51,7 @@ const KIND_SHIFT: u32 = 61;
 const KIND_MASK: u64 = 0b11 << KIND_SHIFT;
 const PYTHON: u64 = 0b01 << KIND_SHIFT;
 const SCRIPT: u64 = 0b10 << KIND_SHIFT;
+const LABEL: u64 = 0b11 << KIND_SHIFT;
 const CODE_SHIFT: u32 = 29;
 const SOURCE_SHIFT: u32 = 53;
 
@@ -74,6 +78,11 @@ impl RawFrame {
         Self(SCRIPT | (source as u64) << SOURCE_SHIFT | (word & Self::MAX_WORD))
     }
 
+    /// A name, in the table that labels are kept in.
+    pub const fn label(label: BlobId) -> Self {
+        Self(LABEL | label.get() as u64)
+    }
+
     /// What it says.
     #[expect(clippy::cast_possible_truncation, reason = "each field is shifted down and cut to its width")]
     pub const fn kind(self) -> RawFrameKind {
@@ -87,6 +96,10 @@ impl RawFrame {
                 None => unreachable!(),
             },
             SCRIPT => RawFrameKind::Script { source: (self.0 >> SOURCE_SHIFT) as u8, word: self.0 & Self::MAX_WORD },
+            LABEL => match BlobId::new(self.0 as u32) {
+                Some(label) => RawFrameKind::Label(label),
+                None => unreachable!(),
+            },
             _ => RawFrameKind::Native(CodeAddress::from_bits(self.0)),
         }
     }
@@ -102,7 +115,8 @@ impl RawFrame {
         let is_frame = match bits & KIND_MASK {
             PYTHON => (bits >> CODE_SHIFT) as u32 != 0,
             SCRIPT => bits & FLAG == 0,
-            kind => kind == 0,
+            LABEL => (bits ^ LABEL) >> 32 == 0 && bits as u32 != 0,
+            _ => true,
         };
         if is_frame { Some(Self(bits)) } else { None }
     }
@@ -123,6 +137,7 @@ impl fmt::Debug for RawFrame {
                 write!(f, "py:{entry}{}+{instruction}", code.get())
             }
             RawFrameKind::Script { source, word } => write!(f, "script{source}:{word:#x}"),
+            RawFrameKind::Label(label) => write!(f, "label:{}", label.get()),
         }
     }
 }
@@ -149,6 +164,7 @@ mod tests {
         for (source, word) in [(0, 0), (0, RawFrame::MAX_WORD), (u8::MAX, 0), (u8::MAX, 5)] {
             frames.push(RawFrame::script(source, word));
         }
+        frames.extend([1, u32::MAX].map(|number| RawFrame::label(BlobId::new(number).unwrap())));
         frames
     }
 
@@ -162,6 +178,7 @@ mod tests {
                     RawFrame::python(code, instruction, entered_from_native)
                 }
                 RawFrameKind::Script { source, word } => RawFrame::script(source, word),
+                RawFrameKind::Label(label) => RawFrame::label(label),
             };
             assert_eq!(again, frame);
         }
@@ -194,7 +211,7 @@ mod tests {
 
     #[test]
     fn words_of_no_frame_are_refused() {
-        for bits in [KIND_MASK, u64::MAX, PYTHON, PYTHON | FLAG | 5, SCRIPT | FLAG] {
+        for bits in [LABEL, u64::MAX, LABEL | FLAG | 5, LABEL | 1 << 32, PYTHON, PYTHON | FLAG | 5, SCRIPT | FLAG] {
             assert_eq!(RawFrame::from_bits(bits), None, "{bits:#x}");
         }
     }
@@ -205,8 +222,9 @@ mod tests {
             RawFrame::native(CodeAddress::return_address(0x40)),
             RawFrame::python(code(12), 34, true),
             RawFrame::script(2, 0x1f),
+            RawFrame::label(BlobId::new(8).unwrap()),
         ]
         .map(|frame| format!("{frame:?}"));
-        assert_eq!(shown, ["ra:0x40", "py:^12+34", "script2:0x1f"]);
+        assert_eq!(shown, ["ra:0x40", "py:^12+34", "script2:0x1f", "label:8"]);
     }
 }

@@ -35,6 +35,7 @@ struct Code {
     name: Arc<str>,
     qualname: Option<Arc<str>>,
     filename: Arc<str>,
+    first_line: Option<u32>,
     /// The places that were asked for, in the order of the instructions.
     positions: Vec<(u32, Position)>,
 }
@@ -74,6 +75,7 @@ impl Known {
             name: Arc::clone(&code.name),
             qualname: code.qualname.clone(),
             filename: Arc::clone(&code.filename),
+            first_line: code.first_line,
             position,
         })
     }
@@ -98,7 +100,8 @@ impl Known {
         let qualname = parts.qualname.map(shared);
         let qualname = qualname.map(|qualname| if qualname == name { Arc::clone(&name) } else { qualname });
         let filename = Arc::clone(self.files.entry(file).or_insert_with(|| shared(parts.filename)));
-        Some(Code { name, qualname, filename, positions: Vec::new() })
+        let first_line = u32::try_from(parts.first_line).ok();
+        Some(Code { name, qualname, filename, first_line, positions: Vec::new() })
     }
 }
 

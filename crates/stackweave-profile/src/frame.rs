@@ -17,6 +17,8 @@ pub struct Frame {
     pub qualname: Option<Arc<str>>,
     /// The source file, as the compiler or the interpreter was given it.
     pub filename: Option<Arc<str>>,
+    /// The line that the function begins on, where that is known.
+    pub first_line: Option<u32>,
     /// The place in the file. Columns of native frames count from 1, as DWARF's do, and have no end; those of
     /// Python's count UTF-8 bytes from 0, as `co_positions` does.
     pub position: Position,
@@ -39,6 +41,8 @@ pub enum FrameKind {
     Script,
     /// What the generated code of the Python frame inside it was made from.
     Extra,
+    /// A name that somebody gave to what happens, and not code.
+    Label,
 }
 
 impl FrameKind {
@@ -49,6 +53,7 @@ impl FrameKind {
             Self::Native => "native",
             Self::Script => "script",
             Self::Extra => "extra",
+            Self::Label => "label",
         }
     }
 }
@@ -68,6 +73,7 @@ impl Frame {
         Self {
             qualname: location.qualname,
             filename: Some(location.filename),
+            first_line: location.first_line,
             position: location.position,
             ..Self::named(kind, location.name)
         }
@@ -80,6 +86,7 @@ impl Frame {
             name,
             qualname: None,
             filename: None,
+            first_line: None,
             position: Position::default(),
             module: None,
             is_inlined: false,

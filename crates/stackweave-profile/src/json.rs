@@ -30,7 +30,7 @@ impl Frame {
     /// `kind`, `qualname`, `column`, `end_line`, `end_column`, `module`, `inlined` and `address` (a string, in hexadecimal).
     /// Of these `kind` and `inlined` are always there, the others where they are known.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { kind, name, qualname, filename, position, module, is_inlined, address } = self;
+        let Self { kind, name, qualname, filename, first_line: _, position, module, is_inlined, address } = self;
         write_string(write_key(out, b"{\"", "name")?, name)?;
         write_string(write_key(out, b",\"", "filename")?, filename.as_deref().unwrap_or_default())?;
         write!(write_key(out, b",\"", "line")?, "{}", position.line.unwrap_or(0))?;
@@ -122,6 +122,7 @@ mod tests {
             name: "f".into(),
             qualname: Some("C.f".into()),
             filename: Some("a.py".into()),
+            first_line: Some(1),
             position: Position { line: Some(3), end_line: Some(4), column: Some(0), end_column: Some(9) },
             module: Some("m.so".into()),
             is_inlined: true,

@@ -43,7 +43,7 @@ impl KnownFrames {
         if !change.taken.is_empty() {
             self.fragments.retain(|frame, _| match frame.kind() {
                 RawFrameKind::Native(address) => !change.has_taken(address.lookup()),
-                RawFrameKind::Python { .. } | RawFrameKind::Script { .. } => true,
+                RawFrameKind::Python { .. } | RawFrameKind::Script { .. } | RawFrameKind::Label(_) => true,
             });
         }
         true

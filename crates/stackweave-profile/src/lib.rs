@@ -26,12 +26,11 @@ mod frame;
 mod json;
 mod known_frames;
 mod module_history;
-mod names;
 mod native_frames;
 mod resolver;
 mod word_hash;
 
 pub use frame::{Frame, FrameKind};
 pub use json::write_json;
-pub use names::Names;
 pub use resolver::Resolver;
+pub use stackweave_core::Names;

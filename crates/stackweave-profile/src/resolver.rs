@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use stackweave_core::{CodeAddress, RawFrame, RawFrameKind, StackId};
+use stackweave_core::{CodeAddress, Names, RawFrame, RawFrameKind, StackId};
 use stackweave_store::StackTable;
 use stackweave_symbolize::{Options, Symbolizer};
 
@@ -11,7 +11,6 @@ use crate::batch::{Batch, DistinctFrames};
 use crate::frame::{Frame, FrameKind};
 use crate::known_frames::{Answer, Fragment, KnownFrames};
 use crate::module_history::ModuleHistory;
-use crate::names::Names;
 use crate::native_frames;
 
 /// Names the frames of stacks, and keeps the names.
@@ -92,7 +91,7 @@ impl Resolver {
     fn look_up(&self, frames: &[RawFrame], modules: Option<&ModuleHistory>, names: &dyn Names) -> Vec<Answer> {
         let address = |frame: &RawFrame| match frame.kind() {
             RawFrameKind::Native(address) => Some(address),
-            RawFrameKind::Python { .. } | RawFrameKind::Script { .. } => None,
+            RawFrameKind::Python { .. } | RawFrameKind::Script { .. } | RawFrameKind::Label(_) => None,
         };
         let addresses: Vec<CodeAddress> = frames.iter().filter_map(address).collect();
         let resolved = match modules {
@@ -104,6 +103,7 @@ impl Resolver {
             RawFrameKind::Native(address) => Some(native_frames::answer(address, resolved.next()?)),
             RawFrameKind::Python { .. } => Some(located(*frame, FrameKind::Python, names)),
             RawFrameKind::Script { .. } => Some(located(*frame, FrameKind::Script, names)),
+            RawFrameKind::Label(_) => Some(located(*frame, FrameKind::Label, names)),
         };
         frames.iter().filter_map(answer).collect()
     }

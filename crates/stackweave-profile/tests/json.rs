@@ -34,6 +34,7 @@ fn frame(name: &str, filename: &str, line: u32) -> Arc<Frame> {
         name: name.into(),
         qualname: Some(name.into()),
         filename: Some(filename.into()),
+        first_line: None,
         position: Position { line: Some(line), ..Position::default() },
         module: None,
         is_inlined: false,

@@ -159,7 +159,7 @@ type OwnedNames = (String, String, Option<String>, Option<String>, Option<String
 pub(crate) fn rebuild_frame(names: OwnedNames, numbers: Numbers) -> PyResult<PyFrame> {
     let (kind, name, qualname, filename, module) = names;
     let (line, end_line, column, end_column, is_inlined, address) = numbers;
-    let kinds = [FrameKind::Python, FrameKind::Native, FrameKind::Script, FrameKind::Extra];
+    let kinds = [FrameKind::Python, FrameKind::Native, FrameKind::Script, FrameKind::Extra, FrameKind::Label];
     let kind = kinds.into_iter().find(|known| known.as_str() == kind);
     let kind =
         kind.ok_or_else(|| PyValueError::new_err("a frame of an unknown kind: the pickle is of another version"))?;
@@ -168,6 +168,7 @@ pub(crate) fn rebuild_frame(names: OwnedNames, numbers: Numbers) -> PyResult<PyF
         name: name.into(),
         qualname: qualname.map(Into::into),
         filename: filename.map(Into::into),
+        first_line: None,
         position: Position { line, end_line, column, end_column },
         module: module.map(Into::into),
         is_inlined,

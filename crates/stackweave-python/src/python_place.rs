@@ -13,7 +13,7 @@ pub(crate) fn location_of(place: &Bound<'_, PyAny>) -> PyResult<SourceLocation> 
         PyTypeError::new_err(format!("a frame is (name, filename, line), and not {}", type_name(place)))
     })?;
     let position = Position { line: line.filter(|line| *line > 0), ..Position::default() };
-    Ok(SourceLocation { name: name.into(), qualname: None, filename: filename.into(), position })
+    Ok(SourceLocation { name: name.into(), qualname: None, filename: filename.into(), first_line: None, position })
 }
 
 /// Frames as bytes: the line, the length of the name, the name, the filename. Kept for good, so that they can be
@@ -31,7 +31,7 @@ pub(crate) fn intern_place(place: &SourceLocation) -> Option<BlobId> {
 pub(crate) fn interned_place(id: BlobId) -> Option<SourceLocation> {
     let (name, filename, line) = place_words(id)?;
     let position = Position { line, ..Position::default() };
-    Some(SourceLocation { name: name.into(), qualname: None, filename: filename.into(), position })
+    Some(SourceLocation { name: name.into(), qualname: None, filename: filename.into(), first_line: None, position })
 }
 
 /// The same where nothing may be allocated: name, filename, line.

@@ -38,7 +38,7 @@ impl MadeUp {
 
 pub fn location(name: &str, filename: &str, line: u32) -> SourceLocation {
     let position = Position { line: Some(line), ..Position::default() };
-    SourceLocation { name: name.into(), qualname: None, filename: filename.into(), position }
+    SourceLocation { name: name.into(), qualname: None, filename: filename.into(), first_line: None, position }
 }
 
 impl Names for MadeUp {
@@ -51,6 +51,7 @@ impl Names for MadeUp {
                 Some(location(&format!("py{}", code.get()), &format!("{}.py", code.get()), instruction))
             }
             RawFrameKind::Script { source, word } => Some(location(&format!("script{source}-{word}"), "s", 1)),
+            RawFrameKind::Label(label) => Some(location(&format!("label{}", label.get()), "", 1)),
         }
     }
 

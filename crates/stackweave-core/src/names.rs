@@ -1,6 +1,6 @@
 //! Who tells what captured words mean.
 
-use stackweave_core::{ModuleList, RawFrame, SourceLocation};
+use crate::{ModuleList, RawFrame, SourceLocation};
 
 /// The process that the stacks were captured in.
 ///

@@ -1,0 +1,221 @@
+//! What happens in a program, as recorders write it down and exports read it.
+//!
+//! Kinds of events are declared, not built in: a recording says for each kind what it is called, what it means in a
+//! profile ([`Role`]) and which values it carries. So a reader that has never heard of a kind still reads it.
+
+use core::fmt;
+use std::borrow::Cow;
+
+/// What an event of some kind means, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Role {
+    /// Something begins that has its frame as its name, inside what the thread has begun before.
+    Begin = 1,
+    /// What the thread has begun last, and not ended yet, ends.
+    End = 2,
+    /// Something happens that takes no time.
+    Instant = 3,
+    /// A quantity has this value from now on.
+    Counter = 4,
+    /// A stack was seen, and counts this much.
+    Sample = 5,
+    /// Memory is taken.
+    Allocate = 6,
+    /// Memory is given back.
+    Free = 7,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 7] =
+        [Self::Begin, Self::End, Self::Instant, Self::Counter, Self::Sample, Self::Allocate, Self::Free];
+
+    /// The role with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| *role as u8 == number)
+    }
+
+    /// The role in one word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Begin => "begin",
+            Self::End => "end",
+            Self::Instant => "instant",
+            Self::Counter => "counter",
+            Self::Sample => "sample",
+            Self::Allocate => "allocate",
+            Self::Free => "free",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What the word of a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum FieldType {
+    /// A stack; 0 for none. In the process that records: a [`StackId`](crate::StackId). In a file: its number there.
+    Stack = 1,
+    /// A frame; 0 for none. In the process that records: the bits of a [`RawFrame`](crate::RawFrame). In a file: its
+    /// number there.
+    Frame = 2,
+    /// A number.
+    Unsigned = 3,
+    /// A number, as two's complement.
+    Signed = 4,
+    /// The bits of an `f64`.
+    Float = 5,
+    /// An address in memory: near the one before it.
+    Address = 6,
+    /// A length of time, in the ticks of the recording's clock.
+    Ticks = 7,
+    /// A byte string of any length, the last field of its kind if there is one: a word with its length, then its bytes,
+    /// filled up with zeros to whole words.
+    Bytes = 8,
+}
+
+impl FieldType {
+    /// Every type.
+    pub const ALL: [Self; 8] =
+        [Self::Stack, Self::Frame, Self::Unsigned, Self::Signed, Self::Float, Self::Address, Self::Ticks, Self::Bytes];
+
+    /// The type with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|field| *field as u8 == number)
+    }
+
+    /// The type in one word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stack => "stack",
+            Self::Frame => "frame",
+            Self::Unsigned => "unsigned",
+            Self::Signed => "signed",
+            Self::Float => "float",
+            Self::Address => "address",
+            Self::Ticks => "ticks",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+/// One value of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Field {
+    /// What it is called.
+    pub name: Cow<'static, str>,
+    /// What it holds.
+    pub of: FieldType,
+}
+
+impl Field {
+    /// A field of this name and type.
+    pub const fn new(name: &'static str, of: FieldType) -> Self {
+        Self { name: Cow::Borrowed(name), of }
+    }
+}
+
+/// A kind of events.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EventKind {
+    /// What it is called.
+    pub name: Cow<'static, str>,
+    /// What it means.
+    pub role: Role,
+    /// Its values, in their order; at most [`EventKind::MAX_FIELDS`]. Only the last may be [`FieldType::Bytes`].
+    pub fields: Cow<'static, [Field]>,
+}
+
+impl EventKind {
+    /// The most fields a kind may have.
+    pub const MAX_FIELDS: usize = 16;
+
+    /// Something begins: `begin(frame)`.
+    pub const BEGIN: Self = Self::known("begin", Role::Begin, const { &[FRAME] });
+    /// The same, with the stack that it began on.
+    pub const BEGIN_AT: Self = Self::known("begin-at", Role::Begin, const { &[FRAME, STACK] });
+    /// The same, with what its caller has to say about it, as a JSON object.
+    pub const BEGIN_WITH: Self = Self::known("begin-with", Role::Begin, const { &[FRAME, STACK, DETAILS] });
+    /// What began last ends: `end()`.
+    pub const END: Self = Self::known("end", Role::End, const { &[] });
+    /// Something happens: `instant(frame, stack)`.
+    pub const INSTANT: Self = Self::known("instant", Role::Instant, const { &[FRAME, STACK] });
+    /// The same, with what its caller has to say about it, as a JSON object.
+    pub const INSTANT_WITH: Self = Self::known("instant-with", Role::Instant, const { &[FRAME, STACK, DETAILS] });
+    /// A quantity changes: `counter(frame, value)`.
+    pub const COUNTER: Self =
+        Self::known("counter", Role::Counter, const { &[FRAME, Field::new("value", FieldType::Float)] });
+    /// A stack was seen: `sample(stack, weight)`.
+    pub const SAMPLE: Self =
+        Self::known("sample", Role::Sample, const { &[STACK, Field::new("weight", FieldType::Signed)] });
+    /// Memory is taken: `allocate(address, size, stack)`.
+    pub const ALLOCATE: Self =
+        Self::known("allocate", Role::Allocate, const { &[ADDRESS, Field::new("size", FieldType::Unsigned), STACK] });
+    /// Memory is given back: `free(address)`.
+    pub const FREE: Self = Self::known("free", Role::Free, const { &[ADDRESS] });
+
+    const fn known(name: &'static str, role: Role, fields: &'static [Field]) -> Self {
+        Self { name: Cow::Borrowed(name), role, fields: Cow::Borrowed(fields) }
+    }
+
+    /// How many words its values take, without a [`FieldType::Bytes`] at the end.
+    pub fn words(&self) -> usize {
+        self.fields.len() - usize::from(self.has_bytes())
+    }
+
+    /// Whether its last value is a byte string.
+    pub fn has_bytes(&self) -> bool {
+        self.fields.last().is_some_and(|field| field.of == FieldType::Bytes)
+    }
+
+    /// Where the first field of this type is.
+    pub fn position_of(&self, of: FieldType) -> Option<usize> {
+        self.fields.iter().position(|field| field.of == of)
+    }
+
+    /// Whether it keeps to the rules for fields.
+    pub fn is_sound(&self) -> bool {
+        let early = &self.fields[..self.words().min(self.fields.len())];
+        self.fields.len() <= Self::MAX_FIELDS && early.iter().all(|field| field.of != FieldType::Bytes)
+    }
+}
+
+const FRAME: Field = Field::new("frame", FieldType::Frame);
+const STACK: Field = Field::new("stack", FieldType::Stack);
+const ADDRESS: Field = Field::new("address", FieldType::Address);
+const DETAILS: Field = Field::new("details", FieldType::Bytes);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        assert!(Role::ALL.iter().all(|role| Role::from_number(*role as u8) == Some(*role)));
+        assert!(FieldType::ALL.iter().all(|of| FieldType::from_number(*of as u8) == Some(*of)));
+        assert_eq!((Role::from_number(0), FieldType::from_number(9)), (None, None));
+    }
+
+    #[test]
+    fn words_do_not_count_the_bytes_at_the_end() {
+        assert_eq!((EventKind::BEGIN.words(), EventKind::BEGIN_WITH.words(), EventKind::END.words()), (1, 2, 0));
+        assert!(EventKind::INSTANT_WITH.has_bytes() && !EventKind::ALLOCATE.has_bytes());
+        assert_eq!(EventKind::ALLOCATE.position_of(FieldType::Stack), Some(2));
+    }
+
+    #[test]
+    fn bytes_stand_at_the_end_only() {
+        assert!([EventKind::BEGIN_WITH, EventKind::END, EventKind::FREE].iter().all(EventKind::is_sound));
+        let fields = vec![DETAILS, FRAME];
+        let early = EventKind { name: "early".into(), role: Role::Instant, fields: fields.into() };
+        assert!(!early.is_sound());
+        let many = EventKind { name: "many".into(), role: Role::Instant, fields: vec![FRAME; 17].into() };
+        assert!(!many.is_sound());
+    }
+}

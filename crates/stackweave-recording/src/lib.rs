@@ -1,0 +1,8 @@
+//! Recordings: events of a program in a file that stays readable whatever happens to the program.
+//!
+//! | folder | holds | |
+//! |---|---|---|
+//! | `clock` | ticks, and what they are in nanoseconds | |
+//! | `file` | the format: blocks, what they hold, both ways | no I/O |
+//! | `live` | recording: a buffer for each thread, one writer, what happens when it is slow | hot |
+//! | `read` | opening files and folders, what is missing in them, their events as a stream | |
