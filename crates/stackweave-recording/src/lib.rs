@@ -6,3 +6,5 @@
 //! | `file` | the format: blocks, what they hold, both ways | no I/O |
 //! | `live` | recording: a buffer for each thread, one writer, what happens when it is slow | hot |
 //! | `read` | opening files and folders, what is missing in them, their events as a stream | |
+
+pub mod clock;

@@ -1,0 +1,24 @@
+//! What two clocks said at the same moment.
+
+/// Whose ticks a recording is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ClockSource {
+    /// The processor's time stamp counter.
+    Tsc = 1,
+    /// The system's monotonic clock, whose ticks are nanoseconds.
+    Monotonic = 2,
+}
+
+/// The recording's clock, the system's monotonic clock and the wall clock, read together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ClockPoint {
+    /// Ticks since the recording's base.
+    pub ticks: u64,
+    /// `CLOCK_MONOTONIC`: the same for all processes since the machine has started.
+    pub monotonic_ns: u64,
+    /// Nanoseconds since 1970 by the wall clock.
+    pub wall_ns: i64,
+    /// How long the reading took: the two clocks may be this far apart.
+    pub width_ns: u32,
+}
