@@ -8,3 +8,6 @@
 //! | `read` | opening files and folders, what is missing in them, their events as a stream | |
 
 pub mod clock;
+
+#[forbid(unsafe_code)]
+pub mod file;

@@ -1,0 +1,195 @@
+//! The frame around everything in a file: a marker to find it by, lengths, and checksums.
+
+use super::compression::{self, Codec};
+use super::error::BlockError;
+use super::events_head::EventsHead;
+
+/// What each block begins with. Text conversion of any kind destroys it.
+pub const SYNC: [u8; 8] = *b"\xf5SWV\r\n\x1a\n";
+
+/// The version that is written here.
+pub const VERSION: u8 = 1;
+
+/// The most bytes that a payload may have.
+pub const MAX_PAYLOAD: u32 = 64 << 20;
+
+/// What a block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BlockKind {
+    /// The beginning of a process's recording: a [`Start`](super::Start).
+    Start,
+    /// What events refer to, for a [`Dictionary`](super::Dictionary).
+    Definitions,
+    /// Events of one thread, for an [`EventBuffer`](super::EventBuffer).
+    Events,
+    /// A [`ClockPoint`](super::ClockPoint).
+    Clock,
+    /// Events that were not recorded: a [`Lost`](super::Lost).
+    Lost,
+    /// The end of a process's recording: an [`End`](super::End).
+    End,
+    /// Something that is not known here: to be skipped.
+    Other(u8),
+}
+
+impl BlockKind {
+    /// Its number in a file.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Start => 1,
+            Self::Definitions => 2,
+            Self::Events => 3,
+            Self::Clock => 4,
+            Self::Lost => 5,
+            Self::End => 6,
+            Self::Other(number) => number,
+        }
+    }
+
+    /// The inverse of [`BlockKind::number`].
+    pub const fn from_number(number: u8) -> Self {
+        match number {
+            1 => Self::Start,
+            2 => Self::Definitions,
+            3 => Self::Events,
+            4 => Self::Clock,
+            5 => Self::Lost,
+            6 => Self::End,
+            _ => Self::Other(number),
+        }
+    }
+
+    /// How many bytes at the beginning of its payload are never compressed, so that they can be read alone.
+    const fn head_len(self) -> usize {
+        if matches!(self, Self::Events) { EventsHead::LEN } else { 0 }
+    }
+
+    const fn is_compressed(self) -> bool {
+        matches!(self, Self::Definitions | Self::Events)
+    }
+
+    /// How many times as long as what is stored a payload may be. What a dictionary is made of stays in memory, so
+    /// that is held to less than what compression could give.
+    const fn max_ratio(self) -> u64 {
+        if matches!(self, Self::Definitions) { 32 } else { compression::MAX_RATIO }
+    }
+}
+
+/// What stands before the bytes of a block. Its layout is the same in all versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockHeader {
+    /// What the block holds.
+    pub kind: BlockKind,
+    /// How many bytes follow the header.
+    pub stored_len: u32,
+    /// How many they are when decompressed.
+    pub full_len: u32,
+    /// Which section it belongs to: the same in all blocks from a Start on, the checksum of that Start's payload.
+    pub section: u32,
+    codec: u8,
+    head_len: u8,
+    checksum: u32,
+}
+
+impl BlockHeader {
+    /// How many bytes it takes.
+    pub const LEN: usize = 32;
+
+    /// Reads one. A header whose own checksum holds is never taken for another, whatever else is damaged.
+    pub fn parse(bytes: &[u8; Self::LEN]) -> Result<Self, BlockError> {
+        if bytes[..8] != SYNC {
+            return Err(BlockError::NoMarker);
+        }
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        if crc32fast::hash(&bytes[..28]) != word(28) {
+            return Err(BlockError::HeaderDamaged);
+        }
+        if bytes[9] != VERSION {
+            return Err(BlockError::NewerVersion);
+        }
+        let header = Self {
+            kind: BlockKind::from_number(bytes[8]),
+            codec: bytes[10],
+            head_len: bytes[11],
+            stored_len: word(12),
+            full_len: word(16),
+            section: word(20),
+            checksum: word(24),
+        };
+        if header.stored_len.max(header.full_len) > MAX_PAYLOAD { Err(BlockError::TooLong) } else { Ok(header) }
+    }
+
+    /// Whether these are the bytes that were written behind this header.
+    pub fn check(&self, stored: &[u8]) -> Result<(), BlockError> {
+        if stored.len() != self.stored_len as usize {
+            return Err(BlockError::Cut);
+        }
+        if crc32fast::hash(stored) == self.checksum { Ok(()) } else { Err(BlockError::Damaged) }
+    }
+
+    /// What the block holds, out of the bytes behind the header: checked, and decompressed into `scratch` if need be.
+    pub fn payload<'a>(&self, stored: &'a [u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u8], BlockError> {
+        self.check(stored)?;
+        let full_len = self.full_len as usize;
+        match Codec::from_number(self.codec).ok_or(BlockError::UnknownCodec)? {
+            Codec::Plain if stored.len() == full_len => Ok(stored),
+            Codec::Plain => Err(BlockError::Contradiction),
+            Codec::Lz4 => {
+                let head_len = usize::from(self.head_len);
+                let (head, compressed) = stored.split_at_checked(head_len).ok_or(BlockError::Contradiction)?;
+                let len = full_len.checked_sub(head_len).ok_or(BlockError::Contradiction)?;
+                if u64::from(self.full_len) > u64::from(self.stored_len) * self.kind.max_ratio() {
+                    return Err(BlockError::TooMuch);
+                }
+                scratch.clear();
+                scratch.extend_from_slice(head);
+                compression::decompress(compressed, len, scratch)?;
+                Ok(scratch)
+            }
+        }
+    }
+
+    fn to_bytes(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..8].copy_from_slice(&SYNC);
+        bytes[8..12].copy_from_slice(&[self.kind.number(), VERSION, self.codec, self.head_len]);
+        for (at, word) in [(12, self.stored_len), (16, self.full_len), (20, self.section), (24, self.checksum)] {
+            bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        }
+        let own = crc32fast::hash(&bytes[..28]);
+        bytes[28..].copy_from_slice(&own.to_le_bytes());
+        bytes
+    }
+}
+
+/// Appends a whole block. Compresses what is worth it.
+pub fn write_block(kind: BlockKind, section: u32, payload: &[u8], out: &mut Vec<u8>) -> Result<(), BlockError> {
+    let full_len = u32::try_from(payload.len()).ok().filter(|len| *len <= MAX_PAYLOAD).ok_or(BlockError::TooLong)?;
+    let start = out.len();
+    out.extend_from_slice(&[0; BlockHeader::LEN]);
+    let (head, body) = payload.split_at(kind.head_len().min(payload.len()));
+    let mut codec = Codec::Lz4;
+    let shrunk = kind.is_compressed() && {
+        out.extend_from_slice(head);
+        let least = u64::from(full_len).div_ceil(kind.max_ratio());
+        compression::compress(body, out)
+            && (least..u64::from(full_len)).contains(&((out.len() - start - BlockHeader::LEN) as u64))
+    };
+    if !shrunk {
+        codec = Codec::Plain;
+        out.truncate(start + BlockHeader::LEN);
+        out.extend_from_slice(payload);
+    }
+    let stored = &out[start + BlockHeader::LEN..];
+    let header = BlockHeader {
+        kind,
+        stored_len: u32::try_from(stored.len()).map_err(|_| BlockError::TooLong)?,
+        full_len,
+        section,
+        codec: codec.number(),
+        head_len: if codec == Codec::Plain { 0 } else { u8::try_from(head.len()).unwrap_or(0) },
+        checksum: crc32fast::hash(stored),
+    };
+    out[start..start + BlockHeader::LEN].copy_from_slice(&header.to_bytes());
+    Ok(())
+}

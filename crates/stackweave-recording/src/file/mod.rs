@@ -1,0 +1,29 @@
+//! The format of recordings, both ways, without any I/O. `docs/format-recording.md` says it byte by byte.
+//!
+//! A file is a sequence of framed blocks. What it holds is never trusted: nothing here panics on any bytes, and nothing
+//! is allocated that the bytes present do not justify.
+
+mod block;
+mod compression;
+mod definitions;
+mod dictionary;
+mod encoder;
+mod error;
+mod event_buffer;
+mod events_head;
+mod numbered;
+mod points;
+mod recorded;
+mod start;
+mod varint;
+
+pub use crate::clock::{ClockPoint, ClockSource};
+pub use block::{BlockHeader, BlockKind, MAX_PAYLOAD, SYNC, VERSION, write_block};
+pub use dictionary::Dictionary;
+pub use encoder::{Encoded, Encoder, Taken};
+pub use error::BlockError;
+pub use event_buffer::{Event, EventBuffer, Events};
+pub use events_head::EventsHead;
+pub use points::{End, EndReason, LossReason, Lost};
+pub use recorded::{NameKind, RecordedFrame, RecordedName, RecordedThread};
+pub use start::{Mode, Start};

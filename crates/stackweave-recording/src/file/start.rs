@@ -1,0 +1,233 @@
+//! The beginning of a section: which process it is a recording of.
+
+use super::error::BlockError;
+use super::varint::{Cursor, put, put_bytes, zigzag};
+use crate::clock::ClockSource;
+
+/// What is said about a process at the beginning of its recording. Text that is not known is empty, a number 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The process.
+    pub pid: u32,
+    /// The process that started it.
+    pub parent_pid: u32,
+    /// The name of the machine.
+    pub host: String,
+    /// What tells one run of the machine from another.
+    pub boot_id: String,
+    /// The file that the process runs.
+    pub executable: String,
+    /// The arguments that it was started with, its name first.
+    pub command_line: Vec<String>,
+    /// The version of Python in it, if there is one.
+    pub python: Option<String>,
+    /// The version of Stackweave that recorded.
+    pub stackweave_version: String,
+    /// When ticks were 0, in nanoseconds since 1970 by the wall clock.
+    pub started_wall_ns: i64,
+    /// When ticks were 0, by `CLOCK_MONOTONIC`.
+    pub started_monotonic_ns: u64,
+    /// Whose ticks the times are.
+    pub clock: ClockSource,
+    /// How many ticks there are in a second, nearly; the clock points say it better.
+    pub ticks_per_second: u64,
+    /// The number of the thread that started the recording.
+    pub thread: u32,
+    /// The process that this one was forked from while that one was being recorded.
+    pub forked_from: Option<u32>,
+    /// Whether all is kept.
+    pub mode: Mode,
+    /// What else the recorder, or its user, has to say: names and values.
+    pub options: Vec<(String, String)>,
+}
+
+/// Whether a recording keeps all of its events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Mode {
+    /// All of them.
+    #[default]
+    Whole = 1,
+    /// The last ones only.
+    Ring = 2,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self {
+            pid: 0,
+            parent_pid: 0,
+            host: String::new(),
+            boot_id: String::new(),
+            executable: String::new(),
+            command_line: Vec::new(),
+            python: None,
+            stackweave_version: String::new(),
+            started_wall_ns: 0,
+            started_monotonic_ns: 0,
+            clock: ClockSource::Monotonic,
+            ticks_per_second: 0,
+            thread: 0,
+            forked_from: None,
+            mode: Mode::Whole,
+            options: Vec::new(),
+        }
+    }
+}
+
+/// The numbers of what is said. One that is not known is passed over.
+mod tag {
+    pub(super) const PID: u64 = 1;
+    pub(super) const PARENT_PID: u64 = 2;
+    pub(super) const HOST: u64 = 3;
+    pub(super) const BOOT_ID: u64 = 4;
+    pub(super) const EXECUTABLE: u64 = 5;
+    pub(super) const ARGUMENT: u64 = 6;
+    pub(super) const PYTHON: u64 = 7;
+    pub(super) const STACKWEAVE_VERSION: u64 = 8;
+    pub(super) const STARTED_WALL_NS: u64 = 9;
+    pub(super) const STARTED_MONOTONIC_NS: u64 = 10;
+    pub(super) const CLOCK: u64 = 11;
+    pub(super) const TICKS_PER_SECOND: u64 = 12;
+    pub(super) const THREAD: u64 = 13;
+    pub(super) const FORKED_FROM: u64 = 14;
+    pub(super) const MODE: u64 = 15;
+    pub(super) const OPTION: u64 = 16;
+}
+
+impl Start {
+    /// The payload of a Start block.
+    pub fn payload(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_number(&mut out, tag::PID, self.pid.into());
+        put_number(&mut out, tag::PARENT_PID, self.parent_pid.into());
+        put_text(&mut out, tag::HOST, &self.host);
+        put_text(&mut out, tag::BOOT_ID, &self.boot_id);
+        put_text(&mut out, tag::EXECUTABLE, &self.executable);
+        for argument in &self.command_line {
+            put_text(&mut out, tag::ARGUMENT, argument);
+        }
+        if let Some(python) = &self.python {
+            put_text(&mut out, tag::PYTHON, python);
+        }
+        put_text(&mut out, tag::STACKWEAVE_VERSION, &self.stackweave_version);
+        put_number(&mut out, tag::STARTED_WALL_NS, zigzag(self.started_wall_ns));
+        put_number(&mut out, tag::STARTED_MONOTONIC_NS, self.started_monotonic_ns);
+        put_number(&mut out, tag::CLOCK, self.clock as u64);
+        put_number(&mut out, tag::TICKS_PER_SECOND, self.ticks_per_second);
+        put_number(&mut out, tag::THREAD, self.thread.into());
+        if let Some(pid) = self.forked_from {
+            put_number(&mut out, tag::FORKED_FROM, pid.into());
+        }
+        put_number(&mut out, tag::MODE, self.mode as u64);
+        for (name, value) in &self.options {
+            let mut option = Vec::new();
+            put_bytes(&mut option, name.as_bytes());
+            put_bytes(&mut option, value.as_bytes());
+            put(&mut out, tag::OPTION);
+            put_bytes(&mut out, &option);
+        }
+        out
+    }
+
+    /// Reads the payload of a Start block.
+    pub fn parse(payload: &[u8]) -> Result<Self, BlockError> {
+        let mut start = Self::default();
+        let mut rest = Cursor::new(payload);
+        while !rest.is_empty() {
+            let tag = rest.varint()?;
+            start.take(tag, rest.bytes()?)?;
+        }
+        Ok(start)
+    }
+
+    fn take(&mut self, tag: u64, value: &[u8]) -> Result<(), BlockError> {
+        let text = || String::from_utf8_lossy(value).into_owned();
+        let mut inner = Cursor::new(value);
+        match tag {
+            tag::PID => self.pid = inner.small()?,
+            tag::PARENT_PID => self.parent_pid = inner.small()?,
+            tag::HOST => self.host = text(),
+            tag::BOOT_ID => self.boot_id = text(),
+            tag::EXECUTABLE => self.executable = text(),
+            tag::ARGUMENT => self.command_line.push(text()),
+            tag::PYTHON => self.python = Some(text()),
+            tag::STACKWEAVE_VERSION => self.stackweave_version = text(),
+            tag::STARTED_WALL_NS => self.started_wall_ns = inner.signed()?,
+            tag::STARTED_MONOTONIC_NS => self.started_monotonic_ns = inner.varint()?,
+            tag::CLOCK => {
+                let sources = [ClockSource::Tsc, ClockSource::Monotonic];
+                let number = inner.varint()?;
+                let source = sources.into_iter().find(|source| *source as u64 == number);
+                self.clock = source.ok_or(BlockError::Contradiction)?;
+            }
+            tag::TICKS_PER_SECOND => self.ticks_per_second = inner.varint()?,
+            tag::THREAD => self.thread = inner.small()?,
+            tag::FORKED_FROM => self.forked_from = Some(inner.small()?),
+            tag::MODE => self.mode = if inner.varint()? == Mode::Ring as u64 { Mode::Ring } else { Mode::Whole },
+            tag::OPTION => self.options.push((inner.text()?, inner.text()?)),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn put_text(out: &mut Vec<u8>, tag: u64, text: &str) {
+    put(out, tag);
+    put_bytes(out, text.as_bytes());
+}
+
+fn put_number(out: &mut Vec<u8>, tag: u64, number: u64) {
+    let mut value = Vec::with_capacity(10);
+    put(&mut value, number);
+    put(out, tag);
+    put_bytes(out, &value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full() -> Start {
+        Start {
+            pid: 4242,
+            parent_pid: 1,
+            host: "build-7".into(),
+            boot_id: "b0".into(),
+            executable: "/usr/bin/python3".into(),
+            command_line: vec!["python3".into(), String::new(), "train.py".into()],
+            python: Some("3.13.0".into()),
+            stackweave_version: "0.1.0".into(),
+            started_wall_ns: -5,
+            started_monotonic_ns: u64::MAX,
+            clock: ClockSource::Tsc,
+            ticks_per_second: 2_400_000_000,
+            thread: 1,
+            forked_from: Some(4000),
+            mode: Mode::Ring,
+            options: vec![("memory".into(), "64".into()), ("memory".into(), String::new())],
+        }
+    }
+
+    #[test]
+    fn all_of_it_comes_back() {
+        for start in [full(), Start::default()] {
+            assert_eq!(Start::parse(&start.payload()), Ok(start));
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_passed_over() {
+        let mut payload = full().payload();
+        put_text(&mut payload, 99, "from the future");
+        assert_eq!(Start::parse(&payload), Ok(full()));
+    }
+
+    #[test]
+    fn a_cut_one_is_refused_or_shorter() {
+        let payload = full().payload();
+        for len in 0..payload.len() {
+            assert_ne!(Start::parse(&payload[..len]), Ok(full()), "{len}");
+        }
+    }
+}

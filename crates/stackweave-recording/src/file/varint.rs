@@ -1,0 +1,162 @@
+//! Numbers of as many bytes as they need, and a cursor that never reads past the end.
+
+use super::error::BlockError;
+
+/// Seven bits in each byte, the lowest first; the top bit says that more follow.
+#[inline]
+pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(low_byte(value) | 0x80);
+        value >>= 7;
+    }
+    out.push(low_byte(value));
+}
+
+/// A number with its sign in the lowest bit, so that small ones of both signs stay short.
+#[inline]
+#[expect(clippy::cast_sign_loss, reason = "the bits are wanted")]
+pub(super) const fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}
+
+/// The inverse of [`zigzag`].
+#[inline]
+#[expect(clippy::cast_possible_wrap, reason = "the bits are wanted")]
+pub(super) const fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
+    put(out, zigzag(value));
+}
+
+/// A length, then as many bytes.
+pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are wanted")]
+const fn low_byte(value: u64) -> u8 {
+    value as u8
+}
+
+/// What is left of a payload.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// How many bytes are left.
+    pub(super) const fn len(&self) -> usize {
+        self.rest.len()
+    }
+
+    #[inline]
+    pub(super) fn byte(&mut self) -> Result<u8, BlockError> {
+        let (&byte, rest) = self.rest.split_first().ok_or(BlockError::EndsEarly)?;
+        self.rest = rest;
+        Ok(byte)
+    }
+
+    #[inline]
+    pub(super) fn varint(&mut self) -> Result<u64, BlockError> {
+        let byte = self.byte()?;
+        if byte < 0x80 { Ok(byte.into()) } else { self.more(byte) }
+    }
+
+    #[inline]
+    fn more(&mut self, first: u8) -> Result<u64, BlockError> {
+        let mut value = u64::from(first & 0x7f);
+        for shift in (7..=63).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return if shift == 63 && byte > 1 { Err(BlockError::Contradiction) } else { Ok(value) };
+            }
+        }
+        Err(BlockError::Contradiction)
+    }
+
+    pub(super) fn signed(&mut self) -> Result<i64, BlockError> {
+        self.varint().map(unzigzag)
+    }
+
+    /// A number that must fit into 32 bits.
+    pub(super) fn small(&mut self) -> Result<u32, BlockError> {
+        u32::try_from(self.varint()?).map_err(|_| BlockError::Contradiction)
+    }
+
+    /// A count of things that take `least` bytes each or more, all of which must still be there.
+    pub(super) fn count(&mut self, least: usize) -> Result<usize, BlockError> {
+        let count = usize::try_from(self.varint()?).map_err(|_| BlockError::TooMuch)?;
+        if count > self.len() / least { Err(BlockError::EndsEarly) } else { Ok(count) }
+    }
+
+    pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8], BlockError> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(BlockError::EndsEarly)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// A length, then as many bytes.
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8], BlockError> {
+        let len = self.count(1)?;
+        self.take(len)
+    }
+
+    /// The same as text. What is no UTF-8 is replaced.
+    pub(super) fn text(&mut self) -> Result<String, BlockError> {
+        Ok(String::from_utf8_lossy(self.bytes()?).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_at_every_length() {
+        for bits in 0..64 {
+            for value in [1 << bits, (1 << bits) - 1, u64::MAX >> bits] {
+                let mut bytes = Vec::new();
+                put(&mut bytes, value);
+                let mut cursor = Cursor::new(&bytes);
+                assert_eq!((cursor.varint(), cursor.is_empty()), (Ok(value), true));
+                assert_eq!(zigzag(unzigzag(value)), value);
+            }
+        }
+        assert_eq!([0, -1, 1, -2, i64::MIN].map(zigzag), [0, 1, 2, 3, u64::MAX]);
+    }
+
+    #[test]
+    fn a_number_that_does_not_end_or_fit_is_refused() {
+        assert_eq!(Cursor::new(&[0x80; 9]).varint(), Err(BlockError::EndsEarly));
+        assert_eq!(Cursor::new(&[0x80; 12]).varint(), Err(BlockError::Contradiction));
+        assert_eq!(
+            Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).varint(),
+            Err(BlockError::Contradiction)
+        );
+        assert_eq!(Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0x10]).small(), Err(BlockError::Contradiction));
+    }
+
+    #[test]
+    fn a_count_needs_its_bytes() {
+        assert_eq!(Cursor::new(&[3, 0, 0, 0]).count(1), Ok(3));
+        assert_eq!(Cursor::new(&[2, 0, 0, 0]).count(2), Err(BlockError::EndsEarly));
+        assert_eq!(
+            Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]).count(1),
+            Err(BlockError::EndsEarly)
+        );
+        assert_eq!(Cursor::new(&[2, b'a']).bytes(), Err(BlockError::EndsEarly));
+    }
+}
