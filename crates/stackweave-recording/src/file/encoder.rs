@@ -4,10 +4,20 @@ use stackweave_core::{EventKind, Names};
 use stackweave_store::StackTable;
 
 use super::block::{BlockKind, write_block};
+use super::definer::Definer;
+use super::pending::{Answered, Pending};
 use super::points::{End, Lost};
-use super::recorded::RecordedThread;
 use super::start::Start;
+use super::transpose::{RawEvent, Transposer};
 use crate::clock::ClockPoint;
+
+/// A block of events is ended when they took this many raw words.
+const BLOCK_WORDS: usize = 1 << 18;
+/// The longest byte string of an event.
+const MAX_EVENT_BYTES: u64 = 16 << 20;
+
+/// The most bytes that the names of a kind and of its fields may take.
+const MAX_KIND_NAMES: usize = 1 << 16;
 
 /// Blocks for events, and for what they refer to.
 #[derive(Clone, Debug, Default)]
@@ -30,65 +40,103 @@ pub struct Taken {
 /// Writes one section. Remembers what was defined.
 #[derive(Debug)]
 pub struct Encoder {
-    stacks: &'static StackTable,
     section: u32,
     kinds: Vec<EventKind>,
-    threads: Vec<RecordedThread>,
+    definer: Definer,
+    columns: Transposer,
+    payload: Vec<u8>,
 }
 
 impl Encoder {
     /// For events whose stacks are in this table.
     pub fn new(stacks: &'static StackTable) -> Self {
-        Self { stacks, section: 0, kinds: Vec::new(), threads: Vec::new() }
+        Self {
+            section: 0,
+            kinds: Vec::new(),
+            definer: Definer::new(stacks),
+            columns: Transposer::default(),
+            payload: Vec::new(),
+        }
     }
 
     /// Begins the section: to be called first, and once.
     pub fn start(&mut self, start: &Start, out: &mut Vec<u8>) {
         let payload = start.payload();
         self.section = crc32fast::hash(&payload);
-        self.small_block(BlockKind::Start, &payload, out);
+        self.definer.runs.section = self.section;
+        self.block(BlockKind::Start, &payload, out);
     }
 
     /// Declares a kind of events. Numbers are given in the order of the calls, from 1 on; also one that is declared
-    /// again gets a new one. `None` if the kind is not sound, or all numbers are given.
+    /// again gets a new one. `None` if the kind is not sound, its names are very long, or all numbers are given.
     pub fn kind(&mut self, kind: &EventKind) -> Option<u8> {
-        let number = u8::try_from(self.kinds.len() + 1).ok().filter(|_| kind.is_sound())?;
+        let names: usize = kind.name.len() + kind.fields.iter().map(|field| field.name.len()).sum::<usize>();
+        let is_sound = kind.is_sound() && names <= MAX_KIND_NAMES;
+        let number = u8::try_from(self.kinds.len() + 1).ok().filter(|_| is_sound)?;
         self.kinds.push(kind.clone());
+        self.definer.runs.kind(number, kind);
         Some(number)
     }
 
     /// Tells of a thread, or of a new name of one. Written with the next definitions.
     pub fn thread(&mut self, number: u32, tid: u32, name: &str) {
-        self.threads.push(RecordedThread { number, tid, name: name.to_owned() });
+        self.definer.thread(number, tid, name);
     }
 
     /// Appends the events in these raw words, all of one thread, as whole blocks, and the definitions that they are
     /// the first to need. Stops where the words are no event of a declared kind.
     pub fn events(&mut self, thread: u32, words: &[u64], names: &dyn Names, out: &mut Encoded) -> Taken {
-        let _ = (self.stacks, thread, words, names, out);
-        Taken::default()
+        let mut taken = Taken::default();
+        let mut asking = self.definer.asking(names, &mut out.definitions);
+        while let Some((kind, event, len)) = next_event(&words[taken.words..], &self.kinds) {
+            self.columns.push(kind, event, &mut asking);
+            taken.words += len;
+            taken.events += 1;
+            if self.columns.words() >= BLOCK_WORDS {
+                write_events(self.section, thread, (&mut self.columns, &mut self.payload), &mut out.events);
+            }
+        }
+        write_events(self.section, thread, (&mut self.columns, &mut self.payload), &mut out.events);
+        self.definer.runs.write(&mut out.definitions);
+        taken
     }
 
     /// Appends definitions that could not be told with the events: what script frames are called, and what
     /// lies behind generated code. To be called by a thread that may call into interpreters. Threads and kinds that
     /// were declared since are told too.
+    ///
+    /// Who keeps the encoder in a lock that others wait for while they hold an interpreter's must not call this, but
+    /// [`Encoder::take_pending`], then [`Pending::ask`] without the lock, then [`Encoder::describe`].
     pub fn describe_pending(&mut self, names: &dyn Names, out: &mut Vec<u8>) {
-        let _ = (&self, names, out);
+        let answered = self.take_pending().ask(names);
+        self.describe(answered, out);
+    }
+
+    /// What is to be asked.
+    pub fn take_pending(&mut self) -> Pending {
+        core::mem::take(&mut self.definer.pending)
+    }
+
+    /// Appends what was answered.
+    pub fn describe(&mut self, answered: Answered, out: &mut Vec<u8>) {
+        self.definer.describe(&answered, out);
+        self.definer.pending.lines.extend(answered.unasked);
+        self.definer.runs.write(out);
     }
 
     /// Appends a clock point.
     pub fn clock(&mut self, point: &ClockPoint, out: &mut Vec<u8>) {
-        self.small_block(BlockKind::Clock, &point.payload(), out);
+        self.block(BlockKind::Clock, &point.payload(), out);
     }
 
     /// Appends that events were lost.
     pub fn lost(&mut self, lost: &Lost, out: &mut Vec<u8>) {
-        self.small_block(BlockKind::Lost, &lost.payload(), out);
+        self.block(BlockKind::Lost, &lost.payload(), out);
     }
 
     /// Ends the section.
     pub fn end(&mut self, end: &End, out: &mut Vec<u8>) {
-        self.small_block(BlockKind::End, &end.payload(), out);
+        self.block(BlockKind::End, &end.payload(), out);
     }
 
     /// The tag of the section, which all its blocks carry.
@@ -96,8 +144,37 @@ impl Encoder {
         self.section
     }
 
-    fn small_block(&self, kind: BlockKind, payload: &[u8], out: &mut Vec<u8>) {
+    fn block(&self, kind: BlockKind, payload: &[u8], out: &mut Vec<u8>) {
         let written = write_block(kind, self.section, payload, out);
+        debug_assert_eq!(written, Ok(()));
+    }
+}
+
+/// The first event in these words, and how many of them it takes.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the word is taken apart")]
+fn next_event<'a, 'k>(words: &'a [u64], kinds: &'k [EventKind]) -> Option<(&'k EventKind, RawEvent<'a>, usize)> {
+    let (first, rest) = words.split_first()?;
+    let number = *first as u8;
+    let kind = kinds.get(usize::from(number).checked_sub(1)?)?;
+    let (fields, rest) = rest.split_at_checked(kind.words())?;
+    let mut event = RawEvent { number, ticks: first >> 8, fields, bytes: None };
+    let mut len = 1 + fields.len();
+    if kind.has_bytes() {
+        let (bytes, rest) = rest.split_first()?;
+        let bytes = usize::try_from(*bytes).ok().filter(|bytes| *bytes as u64 <= MAX_EVENT_BYTES)?;
+        let words = rest.get(..bytes.div_ceil(8))?;
+        event.bytes = Some((words, bytes));
+        len += 1 + words.len();
+    }
+    Some((kind, event, len))
+}
+
+fn write_events(section: u32, thread: u32, from: (&mut Transposer, &mut Vec<u8>), out: &mut Vec<u8>) {
+    let (columns, payload) = from;
+    payload.clear();
+    if columns.finish(thread, payload) {
+        let written = write_block(BlockKind::Events, section, payload, out);
         debug_assert_eq!(written, Ok(()));
     }
 }

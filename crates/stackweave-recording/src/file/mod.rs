@@ -4,17 +4,23 @@
 //! is allocated that the bytes present do not justify.
 
 mod block;
+mod column;
 mod compression;
+mod definer;
+mod definition_runs;
 mod definitions;
 mod dictionary;
 mod encoder;
 mod error;
 mod event_buffer;
 mod events_head;
+mod kind_column;
 mod numbered;
+mod pending;
 mod points;
 mod recorded;
 mod start;
+mod transpose;
 mod varint;
 
 pub use crate::clock::{ClockPoint, ClockSource};
@@ -24,6 +30,7 @@ pub use encoder::{Encoded, Encoder, Taken};
 pub use error::BlockError;
 pub use event_buffer::{Event, EventBuffer, Events};
 pub use events_head::EventsHead;
+pub use pending::{Answered, Pending};
 pub use points::{End, EndReason, LossReason, Lost};
 pub use recorded::{NameKind, RecordedFrame, RecordedName, RecordedThread};
 pub use start::{Mode, Start};

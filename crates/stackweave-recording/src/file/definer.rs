@@ -1,0 +1,241 @@
+//! What a section has defined so far, and the numbers it gave.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use stackweave_core::{Module, ModuleList, Names, RawFrame, RawFrameKind, SourceLocation, StackId};
+use stackweave_store::{StackTable, locate_label};
+
+use super::definition_runs::DefinitionRuns;
+use super::pending::{Answered, Pending, PendingLine};
+use super::recorded::{NameKind, RecordedFrame, RecordedName, RecordedThread};
+use super::transpose::Renumber;
+
+/// The longest string that is written; what is longer is cut.
+const MAX_STRING: usize = 1 << 20;
+
+/// Numbers for strings, modules, frames and stacks, in the order in which they are met.
+#[derive(Debug)]
+pub(super) struct Definer {
+    table: &'static StackTable,
+    strings: HashMap<Arc<str>, u32>,
+    modules: Vec<Module>,
+    frames: HashMap<u64, u32, BuildHasherDefault<WordHasher>>,
+    /// By `StackId`; 0: not met yet.
+    stacks: Vec<u32>,
+    last_stack: u32,
+    pub(super) pending: Pending,
+    pub(super) runs: DefinitionRuns,
+}
+
+impl Definer {
+    pub(super) fn new(table: &'static StackTable) -> Self {
+        Self {
+            table,
+            strings: HashMap::new(),
+            modules: Vec::new(),
+            frames: HashMap::default(),
+            stacks: Vec::new(),
+            last_stack: 0,
+            pending: Pending::default(),
+            runs: DefinitionRuns::default(),
+        }
+    }
+
+    /// Definitions of what is met while `names` can be asked. Whole blocks go to `out` where there are many.
+    pub(super) fn asking<'a>(&'a mut self, names: &'a dyn Names, out: &'a mut Vec<u8>) -> Asking<'a> {
+        Asking { definer: self, names, out, loaded: None }
+    }
+
+    pub(super) fn thread(&mut self, number: u32, tid: u32, name: &str) {
+        self.runs.thread(&RecordedThread { number, tid, name: cut(name).to_owned() });
+    }
+
+    /// Tells what was answered about frames that were met before.
+    pub(super) fn describe(&mut self, answered: &Answered, out: &mut Vec<u8>) {
+        for (frame, location) in &answered.scripts {
+            let name = self.name(NameKind::Script, location, out);
+            self.runs.names(*frame, &[name], out);
+        }
+        for (line, behind) in &answered.lines {
+            let mut names = vec![line.name];
+            for location in behind {
+                names.push(self.name(NameKind::Extra, location, out));
+            }
+            self.runs.names(line.frame, &names, out);
+        }
+    }
+
+    fn name(&mut self, kind: NameKind, location: &SourceLocation, out: &mut Vec<u8>) -> RecordedName {
+        RecordedName {
+            kind,
+            name: self.string(&location.name, out),
+            qualname: location.qualname.as_ref().map(|qualname| self.string(qualname, out)),
+            filename: (!location.filename.is_empty()).then(|| self.string(&location.filename, out)),
+            first_line: location.first_line,
+            position: location.position,
+            module: None,
+            is_inlined: false,
+        }
+    }
+
+    fn string(&mut self, text: &Arc<str>, out: &mut Vec<u8>) -> u32 {
+        if let Some(number) = self.strings.get(text) {
+            return *number;
+        }
+        let number = next_number(self.strings.len());
+        self.strings.insert(Arc::clone(text), number);
+        self.runs.string(number, cut(text), out);
+        number
+    }
+
+    fn module(&mut self, module: &Module, out: &mut Vec<u8>) -> u32 {
+        if let Some(known) = self.modules.iter().position(|known| known == module) {
+            return next_number(known);
+        }
+        let number = next_number(self.modules.len());
+        self.modules.push(module.clone());
+        self.runs.module(number, module, out);
+        number
+    }
+}
+
+/// A definer with somebody to ask.
+pub(super) struct Asking<'a> {
+    definer: &'a mut Definer,
+    names: &'a dyn Names,
+    out: &'a mut Vec<u8>,
+    /// The modules that are loaded, once a new native frame was met.
+    loaded: Option<ModuleList>,
+}
+
+impl Asking<'_> {
+    #[cold]
+    #[inline(never)]
+    fn new_frame(&mut self, frame: RawFrame) -> u32 {
+        let number = next_number(self.definer.frames.len());
+        self.definer.frames.insert(frame.to_bits(), number);
+        let recorded = match frame.kind() {
+            RawFrameKind::Native(address) => {
+                let loaded = self.loaded.get_or_insert_with(|| self.names.modules());
+                let module = loaded.find(address.lookup()).map(|(_, module)| self.definer.module(module, self.out));
+                RecordedFrame::Native { address, module }
+            }
+            RawFrameKind::Python { code, instruction, entered_from_native } => {
+                RecordedFrame::Python { code: code.get(), instruction, entered_from_native }
+            }
+            RawFrameKind::Script { source, word } => RecordedFrame::Script { source, word },
+            RawFrameKind::Label(label) => RecordedFrame::Label { label: label.get() },
+        };
+        self.definer.runs.frame(number, recorded, self.out);
+        self.name_frame(number, frame);
+        number
+    }
+
+    /// Tells what a frame is called, as far as that can be asked here.
+    fn name_frame(&mut self, number: u32, frame: RawFrame) {
+        let (kind, location) = match frame.kind() {
+            RawFrameKind::Native(_) => return,
+            RawFrameKind::Script { .. } => return self.definer.pending.scripts.push((number, frame)),
+            RawFrameKind::Python { .. } => (NameKind::Python, self.names.locate(frame)),
+            RawFrameKind::Label(_) => (NameKind::Label, locate_label(frame)),
+        };
+        let Some(location) = location else { return };
+        let name = self.definer.name(kind, &location, self.out);
+        self.definer.runs.names(number, &[name], self.out);
+        if let (NameKind::Python, Some(line)) = (kind, location.position.line) {
+            let filename = location.filename;
+            self.definer.pending.lines.push(PendingLine { frame: number, name, filename, line });
+        }
+    }
+
+    /// Gives numbers to a stack and to its callers, as far as they have none. 0 if nobody knows the stack.
+    #[cold]
+    #[inline(never)]
+    fn new_stack(&mut self, id: StackId) -> u32 {
+        let mut new = Vec::new();
+        let (mut at, mut number) = (id, 0);
+        while let Some(callers) = self.definer.table.parent(at) {
+            number = self.definer.stacks.get(at.get() as usize).copied().unwrap_or(0);
+            if number != 0 {
+                break;
+            }
+            new.push(at);
+            at = callers;
+        }
+        for id in new.into_iter().rev() {
+            let Some(frame) = self.definer.table.frames(id).next() else { continue };
+            let frame = self.known_frame(frame);
+            let callers = number;
+            self.definer.last_stack += 1;
+            number = self.definer.last_stack;
+            let place = id.get() as usize;
+            if self.definer.stacks.len() <= place {
+                self.definer.stacks.resize(place + 1, 0);
+            }
+            self.definer.stacks[place] = number;
+            self.definer.runs.stack(number, callers, frame, self.out);
+        }
+        number
+    }
+
+    #[inline]
+    fn known_frame(&mut self, frame: RawFrame) -> u32 {
+        match self.definer.frames.get(&frame.to_bits()) {
+            Some(number) => *number,
+            None => self.new_frame(frame),
+        }
+    }
+}
+
+impl Renumber for Asking<'_> {
+    #[inline]
+    fn stack(&mut self, word: u64) -> u64 {
+        let known = usize::try_from(word).ok().and_then(|place| self.definer.stacks.get(place)).copied().unwrap_or(0);
+        if known != 0 {
+            return known.into();
+        }
+        let id = u32::try_from(word).ok().and_then(StackId::new);
+        id.map_or(0, |id| self.new_stack(id).into())
+    }
+
+    #[inline]
+    fn frame(&mut self, word: u64) -> u64 {
+        let frame = RawFrame::from_bits(word).filter(|_| word != 0);
+        frame.map_or(0, |frame| self.known_frame(frame).into())
+    }
+}
+
+fn cut(text: &str) -> &str {
+    let end = (0..=text.len().min(MAX_STRING)).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// The number of what follows `count` others.
+fn next_number(count: usize) -> u32 {
+    u32::try_from(count + 1).unwrap_or(u32::MAX)
+}
+
+/// Mixes one word. Frames of the own process need no defence against collisions made on purpose.
+#[derive(Debug, Default)]
+struct WordHasher(u64);
+
+impl Hasher for WordHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64((*byte).into());
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, word: u64) {
+        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
