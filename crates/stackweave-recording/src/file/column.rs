@@ -1,9 +1,11 @@
 //! Columns: all values of one field of one kind in a block, in the coding that makes them small.
 
+use std::mem;
+
 use stackweave_core::FieldType;
 
 use super::error::BlockError;
-use super::varint::{Cursor, put, put_bytes, unzigzag, zigzag};
+use super::varint::{Cursor, put, put_all, put_bytes, unzigzag, zigzag};
 
 /// How the values of a column are written. Each column says its own, so a reader need not know what its field means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +17,7 @@ pub(super) enum Coding {
     Varint = 1,
     /// Numbers with a sign.
     Zigzag = 2,
-    /// By how much each is greater than the one before; the first is compared with 0.
+    /// By how much each is greater than the one before, without the lowest bits that are 0 in all of them.
     Delta = 3,
     /// The bits that differ from the one before, those of the highest byte first.
     Xor = 4,
@@ -66,19 +68,17 @@ pub(super) fn write_each(values: &[u64], coding: Coding, out: &mut Vec<u8>, scra
 }
 
 fn put_values(values: &[u64], coding: Coding, out: &mut Vec<u8>) -> Coding {
-    out.reserve(values.len() * 2);
     let mut before = 0;
+    let mut step = |value: u64| value.wrapping_sub(mem::replace(&mut before, value));
     match coding {
-        Coding::Varint => values.iter().for_each(|value| put(out, *value)),
-        Coding::Zigzag => values.iter().for_each(|value| put(out, zigzag(value.cast_signed()))),
-        Coding::Delta => values.iter().for_each(|value| {
-            put(out, zigzag(value.wrapping_sub(before).cast_signed()));
-            before = *value;
-        }),
-        Coding::Xor => values.iter().for_each(|value| {
-            put(out, (value ^ before).swap_bytes());
-            before = *value;
-        }),
+        Coding::Varint => put_all(out, values, |value| value),
+        Coding::Zigzag => put_all(out, values, |value| zigzag(value.cast_signed())),
+        Coding::Delta => {
+            let shift = common_zeros(values);
+            out.push(shift);
+            put_all(out, values, |value| zigzag(step(value >> shift).cast_signed()));
+        }
+        Coding::Xor => put_all(out, values, |value| (value ^ mem::replace(&mut before, value)).swap_bytes()),
         Coding::Constant | Coding::Raw => {}
     }
     if !matches!(coding, Coding::Constant | Coding::Raw) && out.len() <= values.len() * 8 {
@@ -91,54 +91,54 @@ fn put_values(values: &[u64], coding: Coding, out: &mut Vec<u8>) -> Coding {
     Coding::Raw
 }
 
-/// A column that is read value by value.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Column<'a> {
-    coding: Coding,
-    rest: Cursor<'a>,
-    before: u64,
+/// How many of the lowest bits are 0 in all of them, at most 63.
+#[expect(clippy::cast_possible_truncation, reason = "at most 63")]
+fn common_zeros(values: &[u64]) -> u8 {
+    values.iter().fold(1 << 63, |all, value| all | value).trailing_zeros() as u8
 }
 
-impl<'a> Column<'a> {
-    /// Takes a whole column out of `from`.
-    pub(super) fn take(from: &mut Cursor<'a>) -> Result<Self, BlockError> {
-        let coding = Coding::from_number(from.byte()?).ok_or(BlockError::Contradiction)?;
-        let mut rest = Cursor::new(from.bytes()?);
-        let before = if coding == Coding::Constant { rest.varint()? } else { 0 };
-        Ok(Self { coding, rest, before })
-    }
-
-    /// Whether each value takes a byte or more, and there are enough for this many.
-    pub(super) fn holds(&self, count: usize) -> bool {
-        self.coding != Coding::Constant && count <= self.rest.len()
-    }
-
-    #[inline]
-    pub(super) fn next(&mut self) -> Result<u64, BlockError> {
-        match self.coding {
-            Coding::Varint => self.rest.varint(),
-            Coding::Delta => {
-                let step = unzigzag(self.rest.varint()?).cast_unsigned();
-                self.before = self.before.wrapping_add(step);
-                Ok(self.before)
-            }
-            Coding::Constant => Ok(self.before),
-            Coding::Zigzag => Ok(unzigzag(self.rest.varint()?).cast_unsigned()),
-            Coding::Xor => {
-                self.before ^= self.rest.varint()?.swap_bytes();
-                Ok(self.before)
-            }
-            Coding::Raw => {
-                let bytes = self.rest.take(8)?;
-                Ok(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
-            }
+/// Takes a column of `count` values out of `from`, and appends them to `out`, which must have been found to have room.
+pub(super) fn read(from: &mut Cursor<'_>, count: usize, out: &mut Vec<u64>) -> Result<(), BlockError> {
+    let coding = Coding::from_number(from.byte()?).ok_or(BlockError::Contradiction)?;
+    let mut rest = Cursor::new(from.bytes()?);
+    let mut before = 0_u64;
+    match coding {
+        Coding::Constant => {
+            let value = rest.varint()?;
+            out.resize(out.len() + count, value);
+        }
+        Coding::Varint => rest.varints(count, out, |value| value)?,
+        Coding::Zigzag => rest.varints(count, out, |value| unzigzag(value).cast_unsigned())?,
+        Coding::Delta => {
+            let shift = rest.byte()? & 63;
+            rest.varints(count, out, |value| {
+                before = before.wrapping_add(unzigzag(value).cast_unsigned());
+                before << shift
+            })?;
+        }
+        Coding::Xor => rest.varints(count, out, |value| {
+            before ^= value.swap_bytes();
+            before
+        })?,
+        Coding::Raw => {
+            let bytes = count.checked_mul(8).ok_or(BlockError::TooMuch)?;
+            let (words, _) = rest.take(bytes)?.as_chunks();
+            out.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
         }
     }
+    if rest.is_empty() { Ok(()) } else { Err(BlockError::Contradiction) }
+}
 
-    /// Whether all values were taken.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.rest.is_empty()
+/// The same of a column that [`write_each`] has made: whose values take a byte each or more.
+pub(super) fn read_each(from: &mut Cursor<'_>, count: usize, out: &mut Vec<u64>) -> Result<(), BlockError> {
+    let mut column = *from;
+    if column.byte()? == Coding::Constant as u8 {
+        return Err(BlockError::Contradiction);
     }
+    if column.bytes()?.len() < count {
+        return Err(BlockError::EndsEarly);
+    }
+    read(from, count, out)
 }
 
 #[cfg(test)]
@@ -149,10 +149,10 @@ mod tests {
         let (mut out, mut scratch) = (Vec::new(), Vec::new());
         write(values, coding, &mut out, &mut scratch);
         let mut rest = Cursor::new(&out);
-        let mut column = Column::take(&mut rest).unwrap();
-        let read = values.iter().map(|_| column.next().unwrap()).collect();
-        assert!(column.is_empty() && rest.is_empty());
-        (read, out.len())
+        let mut found = Vec::new();
+        read(&mut rest, values.len(), &mut found).unwrap();
+        assert!(rest.is_empty());
+        (found, out.len())
     }
 
     #[test]
@@ -180,10 +180,23 @@ mod tests {
     }
 
     #[test]
+    fn bits_that_are_0_in_all_values_are_not_written() {
+        let aligned: Vec<u64> = (0..100).map(|n| 0x7f00_0000_0000 + n % 3 * 0x400).collect();
+        assert_eq!(there_and_back(&aligned, Coding::Delta), (aligned.clone(), 3 + 6 + 99));
+        assert_eq!(there_and_back(&[0, 1 << 63, 0], Coding::Delta).0, [0, 1 << 63, 0]);
+    }
+
+    #[test]
     fn a_column_of_an_unknown_coding_or_length_is_refused() {
-        assert_eq!(Column::take(&mut Cursor::new(&[9, 0])).err(), Some(BlockError::Contradiction));
-        assert_eq!(Column::take(&mut Cursor::new(&[1, 5, 0])).err(), Some(BlockError::EndsEarly));
-        let mut short = Column::take(&mut Cursor::new(&[5, 2, 0, 0])).unwrap();
-        assert_eq!(short.next(), Err(BlockError::EndsEarly));
+        let found = |bytes: &[u8], count| read(&mut Cursor::new(bytes), count, &mut Vec::new());
+        assert_eq!(found(&[9, 0], 0), Err(BlockError::Contradiction));
+        assert_eq!(found(&[1, 5, 0], 1), Err(BlockError::EndsEarly));
+        assert_eq!(found(&[5, 2, 0, 0], 1), Err(BlockError::EndsEarly));
+        assert_eq!(found(&[5, 0], usize::MAX), Err(BlockError::TooMuch));
+        assert_eq!(found(&[1, 2, 0, 0], 1), Err(BlockError::Contradiction));
+        let each = |bytes: &[u8], count| read_each(&mut Cursor::new(bytes), count, &mut Vec::new());
+        assert_eq!(each(&[0, 1, 5], 1 << 40), Err(BlockError::Contradiction));
+        assert_eq!(each(&[1, 1, 5], 2), Err(BlockError::EndsEarly));
+        assert_eq!(each(&[1, 1, 5], 1), Ok(()));
     }
 }

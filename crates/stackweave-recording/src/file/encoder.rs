@@ -5,6 +5,7 @@ use stackweave_store::StackTable;
 
 use super::block::{BlockKind, write_block};
 use super::definer::Definer;
+use super::kind_column::Shape;
 use super::pending::{Answered, Pending};
 use super::points::{End, Lost};
 use super::start::Start;
@@ -14,7 +15,7 @@ use crate::clock::ClockPoint;
 /// A block of events is ended when they took this many raw words.
 const BLOCK_WORDS: usize = 1 << 18;
 /// The longest byte string of an event.
-const MAX_EVENT_BYTES: u64 = 16 << 20;
+const MAX_EVENT_BYTES: usize = 16 << 20;
 
 /// The most bytes that the names of a kind and of its fields may take.
 const MAX_KIND_NAMES: usize = 1 << 16;
@@ -42,6 +43,8 @@ pub struct Taken {
 pub struct Encoder {
     section: u32,
     kinds: Vec<EventKind>,
+    /// By kind number.
+    shapes: [Option<Shape>; 256],
     definer: Definer,
     columns: Transposer,
     payload: Vec<u8>,
@@ -53,6 +56,7 @@ impl Encoder {
         Self {
             section: 0,
             kinds: Vec::new(),
+            shapes: [None; 256],
             definer: Definer::new(stacks),
             columns: Transposer::default(),
             payload: Vec::new(),
@@ -74,6 +78,7 @@ impl Encoder {
         let is_sound = kind.is_sound() && names <= MAX_KIND_NAMES;
         let number = u8::try_from(self.kinds.len() + 1).ok().filter(|_| is_sound)?;
         self.kinds.push(kind.clone());
+        self.shapes[usize::from(number)] = Some(Shape::new(kind.words(), kind.has_bytes()));
         self.definer.runs.kind(number, kind);
         Some(number)
     }
@@ -88,9 +93,9 @@ impl Encoder {
     pub fn events(&mut self, thread: u32, words: &[u64], names: &dyn Names, out: &mut Encoded) -> Taken {
         let mut taken = Taken::default();
         let mut asking = self.definer.asking(names, &mut out.definitions);
-        while let Some((kind, event, len)) = next_event(&words[taken.words..], &self.kinds) {
-            self.columns.push(kind, event, &mut asking);
-            taken.words += len;
+        while let Some((event, rest)) = next_event(&words[taken.words..], &self.shapes) {
+            self.columns.push(&self.kinds, event, &mut asking);
+            taken.words = words.len() - rest.len();
             taken.events += 1;
             if self.columns.words() >= BLOCK_WORDS {
                 write_events(self.section, thread, (&mut self.columns, &mut self.payload), &mut out.events);
@@ -150,24 +155,22 @@ impl Encoder {
     }
 }
 
-/// The first event in these words, and how many of them it takes.
+/// The first event in these words, and the words after it.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the word is taken apart")]
-fn next_event<'a, 'k>(words: &'a [u64], kinds: &'k [EventKind]) -> Option<(&'k EventKind, RawEvent<'a>, usize)> {
+fn next_event<'a>(words: &'a [u64], shapes: &[Option<Shape>; 256]) -> Option<(RawEvent<'a>, &'a [u64])> {
     let (first, rest) = words.split_first()?;
     let number = *first as u8;
-    let kind = kinds.get(usize::from(number).checked_sub(1)?)?;
-    let (fields, rest) = rest.split_at_checked(kind.words())?;
-    let mut event = RawEvent { number, ticks: first >> 8, fields, bytes: None };
-    let mut len = 1 + fields.len();
-    if kind.has_bytes() {
-        let (bytes, rest) = rest.split_first()?;
-        let bytes = usize::try_from(*bytes).ok().filter(|bytes| *bytes as u64 <= MAX_EVENT_BYTES)?;
-        let words = rest.get(..bytes.div_ceil(8))?;
-        event.bytes = Some((words, bytes));
-        len += 1 + words.len();
+    let shape = shapes[usize::from(number)]?;
+    let (fields, rest) = rest.split_at_checked(shape.words())?;
+    let event = RawEvent { number, ticks: first >> 8, fields, bytes: None };
+    if !shape.has_bytes() {
+        return Some((event, rest));
     }
-    Some((kind, event, len))
+    let (len, rest) = rest.split_first()?;
+    let len = usize::try_from(*len).ok().filter(|len| *len <= MAX_EVENT_BYTES)?;
+    let (words, rest) = rest.split_at_checked(len.div_ceil(8))?;
+    Some((RawEvent { bytes: Some((words, len)), ..event }, rest))
 }
 
 fn write_events(section: u32, thread: u32, from: (&mut Transposer, &mut Vec<u8>), out: &mut Vec<u8>) {

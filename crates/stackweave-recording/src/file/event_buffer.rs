@@ -1,6 +1,6 @@
 //! The events of one block, read back.
 
-use super::column::Column;
+use super::column;
 use super::dictionary::Dictionary;
 use super::error::BlockError;
 use super::events_head::EventsHead;
@@ -22,8 +22,6 @@ pub struct Event<'a> {
 
 /// The most words that the events of one block may take.
 const MAX_WORDS: usize = 8 << 20;
-/// Ticks have 56 bits.
-const TICKS_END: u64 = 1 << 56;
 
 /// The events of one block at a time; its memory is used again for the next.
 #[derive(Clone, Debug)]
@@ -34,23 +32,35 @@ pub struct EventBuffer {
     bytes: Vec<u8>,
     /// By kind number.
     shapes: [Shape; 256],
+    /// The columns while they are taken apart.
+    values: Vec<u64>,
 }
 
 impl Default for EventBuffer {
     fn default() -> Self {
-        Self { head: EventsHead::default(), words: Vec::new(), bytes: Vec::new(), shapes: [Shape::default(); 256] }
+        Self {
+            head: EventsHead::default(),
+            words: Vec::new(),
+            bytes: Vec::new(),
+            shapes: [Shape::default(); 256],
+            values: Vec::new(),
+        }
     }
 }
 
-/// A kind that a block has events of, and their columns.
-#[derive(Debug)]
-struct KindColumns<'a> {
+/// A kind that a block has events of, and where their values are.
+#[derive(Clone, Copy, Debug)]
+struct KindColumns {
     number: u8,
-    shape: Shape,
-    fields: Vec<Column<'a>>,
-    lengths: Option<Column<'a>>,
-    /// Where in the buffer's bytes the next byte string lies, and the last ends.
-    bytes: (usize, usize),
+    /// Columns, with that of the lengths of byte strings.
+    columns: usize,
+    has_bytes: bool,
+    /// How many values each column has.
+    count: usize,
+    /// Where the next value of the first column is.
+    at: usize,
+    /// Where the next byte string is.
+    bytes_at: usize,
 }
 
 impl EventBuffer {
@@ -84,22 +94,20 @@ impl EventBuffer {
         let mut rest = Cursor::new(&payload[EventsHead::LEN..]);
         let kinds = self.kinds(&mut rest, dictionary)?;
         let places = Places::take(&mut rest, kinds.len(), count)?;
-        let ticks = Column::take(&mut rest)?;
-        if !ticks.holds(count) {
-            return Err(BlockError::EndsEarly);
-        }
+        self.values.clear();
+        column::read_each(&mut rest, count, &mut self.values)?;
         let counts = places.counts()?;
-        let sizes = kinds.iter().zip(counts).map(|((_, shape), count)| count * (1 + shape.words() + 1));
-        let size: usize = sizes.sum();
+        let size: usize = kinds.iter().zip(counts).map(|((_, shape), count)| count * (shape.words() + 2)).sum();
         if size > MAX_WORDS {
             return Err(BlockError::TooMuch);
         }
+        self.values.reserve(size);
         let mut columns = Vec::with_capacity(kinds.len());
         for ((number, shape), count) in kinds.into_iter().zip(counts) {
             columns.push(self.columns(number, shape, count, &mut rest)?);
         }
         self.words.reserve(size);
-        self.interleave(&head, places, ticks, &mut columns)?;
+        self.interleave(&head, places, &mut columns)?;
         self.head = head;
         Ok(())
     }
@@ -122,29 +130,27 @@ impl EventBuffer {
         Ok(kinds)
     }
 
-    /// The columns of a kind with this many events. Takes their byte strings in.
-    fn columns<'a>(
+    /// The values of a kind with this many events, and their byte strings.
+    fn columns(
         &mut self,
         number: u8,
         shape: Shape,
         count: usize,
-        rest: &mut Cursor<'a>,
-    ) -> Result<KindColumns<'a>, BlockError> {
-        let fields = (0..shape.words()).map(|_| Column::take(rest)).collect::<Result<_, _>>()?;
-        let start = self.bytes.len();
-        let mut lengths = None;
-        if shape.has_bytes() {
-            let column = Column::take(rest)?;
-            lengths = Some(column);
-            let mut column = column;
-            let mut sum = 0_usize;
-            for _ in 0..count {
-                let len = usize::try_from(column.next()?).map_err(|_| BlockError::TooMuch)?;
-                sum = sum.checked_add(len).ok_or(BlockError::TooMuch)?;
-            }
-            self.bytes.extend_from_slice(rest.take(sum)?);
+        rest: &mut Cursor<'_>,
+    ) -> Result<KindColumns, BlockError> {
+        let (at, bytes_at) = (self.values.len(), self.bytes.len());
+        for _ in 0..shape.words() {
+            column::read(rest, count, &mut self.values)?;
         }
-        Ok(KindColumns { number, shape, fields, lengths, bytes: (start, self.bytes.len()) })
+        if shape.has_bytes() {
+            let lengths = self.values.len();
+            column::read(rest, count, &mut self.values)?;
+            let add = |sum: u64, len: &u64| sum.checked_add(*len).ok_or(BlockError::TooMuch);
+            let sum = self.values[lengths..].iter().try_fold(0, add)?;
+            self.bytes.extend_from_slice(rest.take(usize::try_from(sum).map_err(|_| BlockError::TooMuch)?)?);
+        }
+        let columns = shape.words() + usize::from(shape.has_bytes());
+        Ok(KindColumns { number, columns, has_bytes: shape.has_bytes(), count, at, bytes_at })
     }
 
     /// Puts the values of the columns in the order of the events.
@@ -152,26 +158,29 @@ impl EventBuffer {
         &mut self,
         head: &EventsHead,
         places: Places<'_>,
-        mut steps: Column<'_>,
-        columns: &mut [KindColumns<'_>],
+        columns: &mut [KindColumns],
     ) -> Result<(), BlockError> {
         let mut ticks = head.first_ticks;
-        for place in places.iter() {
+        for (place, step) in places.iter().zip(&self.values) {
             let kind = columns.get_mut(place).ok_or(BlockError::Contradiction)?;
-            ticks = ticks.wrapping_add(steps.next()?);
-            if ticks < head.first_ticks || ticks > head.last_ticks || ticks >= TICKS_END {
+            ticks = ticks.wrapping_add(*step);
+            if ticks < head.first_ticks || ticks > head.last_ticks {
                 return Err(BlockError::Contradiction);
             }
             self.words.push(ticks << 8 | u64::from(kind.number));
-            for field in &mut kind.fields {
-                self.words.push(field.next()?);
+            for column in 0..kind.columns {
+                self.words.push(self.values[kind.at + column * kind.count]);
             }
-            if kind.shape.has_bytes() {
-                self.words.push(kind.next_bytes()?);
+            kind.at += 1;
+            if kind.has_bytes
+                && let Some(len) = self.words.last_mut()
+            {
+                let at = kind.bytes_at as u64;
+                kind.bytes_at += usize::try_from(*len).map_err(|_| BlockError::TooMuch)?;
+                *len |= at << 32;
             }
         }
-        let are_spent = steps.is_empty() && columns.iter().all(KindColumns::is_spent);
-        if are_spent { Ok(()) } else { Err(BlockError::Contradiction) }
+        Ok(())
     }
 
     /// The thread that they happened on.
@@ -202,23 +211,6 @@ impl EventBuffer {
     /// The events, in the order in which they were recorded.
     pub fn iter(&self) -> Events<'_> {
         Events { words: &self.words, buffer: self }
-    }
-}
-
-impl KindColumns<'_> {
-    /// Where the next byte string lies, and how long it is, in one word. All of them fit in a payload.
-    fn next_bytes(&mut self) -> Result<u64, BlockError> {
-        let (at, end) = self.bytes;
-        let len = self.lengths.as_mut().ok_or(BlockError::Contradiction)?.next()?;
-        let next = usize::try_from(len).ok().and_then(|len| at.checked_add(len)).filter(|next| *next <= end);
-        self.bytes.0 = next.ok_or(BlockError::Contradiction)?;
-        Ok((at as u64) << 32 | len)
-    }
-
-    fn is_spent(&self) -> bool {
-        self.fields.iter().all(Column::is_empty)
-            && self.lengths.as_ref().is_none_or(Column::is_empty)
-            && self.bytes.0 == self.bytes.1
     }
 }
 

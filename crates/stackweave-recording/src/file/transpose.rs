@@ -28,10 +28,15 @@ const NO_PLACE: u8 = u8::MAX;
 struct KindColumns {
     number: u8,
     shape: Shape,
-    codings: Vec<Coding>,
-    fields: Vec<Vec<u64>>,
+    fields: Vec<FieldColumn>,
     lengths: Vec<u64>,
     bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct FieldColumn {
+    of: FieldType,
+    values: Vec<u64>,
 }
 
 impl Default for Transposer {
@@ -72,17 +77,19 @@ impl Transposer {
         self.words
     }
 
-    pub(super) fn push(&mut self, kind: &EventKind, event: RawEvent<'_>, to: &mut impl Renumber) {
+    /// Adds an event of one of these kinds, the first of which has number 1.
+    #[inline]
+    pub(super) fn push(&mut self, kinds: &[EventKind], event: RawEvent<'_>, to: &mut impl Renumber) {
         let place = match self.places[usize::from(event.number)] {
-            NO_PLACE => self.begin_kind(event.number, kind),
+            NO_PLACE => self.begin_kind(event.number, &kinds[usize::from(event.number) - 1]),
             place => place,
         };
         self.kinds.push(place);
         self.ticks.push(event.ticks);
         self.words += 1 + event.fields.len();
         let columns = &mut self.columns[usize::from(place)];
-        for ((field, column), value) in kind.fields.iter().zip(&mut columns.fields).zip(event.fields) {
-            column.push(match field.of {
+        for (column, value) in columns.fields.iter_mut().zip(event.fields) {
+            column.values.push(match column.of {
                 FieldType::Stack => to.stack(*value),
                 FieldType::Frame => to.frame(*value),
                 _ => *value,
@@ -99,6 +106,7 @@ impl Transposer {
         }
     }
 
+    #[cold]
     #[expect(clippy::cast_possible_truncation, reason = "there are at most 255 kinds")]
     fn begin_kind(&mut self, number: u8, kind: &EventKind) -> u8 {
         let place = self.present as u8;
@@ -110,9 +118,13 @@ impl Transposer {
         let columns = &mut self.columns[usize::from(place)];
         columns.number = number;
         columns.shape = Shape::new(kind.words(), kind.has_bytes());
-        columns.codings.clear();
-        columns.codings.extend(kind.fields[..kind.words()].iter().map(|field| Coding::for_field(field.of)));
-        columns.fields.resize_with(kind.words(), Vec::new);
+        columns.fields.truncate(kind.words());
+        for (place, field) in kind.fields[..kind.words()].iter().enumerate() {
+            match columns.fields.get_mut(place) {
+                Some(column) => column.of = field.of,
+                None => columns.fields.push(FieldColumn { of: field.of, values: Vec::new() }),
+            }
+        }
         place
     }
 
@@ -144,9 +156,9 @@ impl Transposer {
 
 impl KindColumns {
     fn write(&mut self, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
-        for (values, coding) in self.fields.iter_mut().zip(&self.codings) {
-            column::write(values, *coding, out, scratch);
-            values.clear();
+        for field in &mut self.fields {
+            column::write(&field.values, Coding::for_field(field.of), out, scratch);
+            field.values.clear();
         }
         if self.shape.has_bytes() {
             column::write(&self.lengths, Coding::Varint, out, scratch);

@@ -12,6 +12,56 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(low_byte(value));
 }
 
+/// Appends many at once. Eight bytes are written for each without asking how many it needs: lengths that change from
+/// one to the next would cost more than the writing.
+pub(super) fn put_all(out: &mut Vec<u8>, values: &[u64], mut map: impl FnMut(u64) -> u64) {
+    let mut at = out.len();
+    out.resize(at + values.len() * MAX_LEN, 0);
+    for value in values {
+        let value = map(*value);
+        if value >> 56 != 0 {
+            at += put_long(&mut out[at..at + MAX_LEN], value);
+            continue;
+        }
+        let len = (70 - (value | 1).leading_zeros() as usize) / 7;
+        let more = CONTINUED & !(u64::MAX << (8 * (len - 1)));
+        out[at..at + 8].copy_from_slice(&(spread(value) | more).to_le_bytes());
+        at += len;
+    }
+    out.truncate(at);
+}
+
+/// The most bytes that a number takes.
+const MAX_LEN: usize = 10;
+/// The top bit of each byte.
+const CONTINUED: u64 = 0x8080_8080_8080_8080;
+
+#[cold]
+fn put_long(out: &mut [u8], mut value: u64) -> usize {
+    let mut len = 0;
+    while value >= 0x80 {
+        out[len] = low_byte(value) | 0x80;
+        value >>= 7;
+        len += 1;
+    }
+    out[len] = low_byte(value);
+    len + 1
+}
+
+/// Moves each seven bits of a number below 2^56 into a byte of their own.
+const fn spread(value: u64) -> u64 {
+    let value = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+    let value = value & 0x0000_3fff_0000_3fff | (value & 0x0fff_c000_0fff_c000) << 2;
+    value & 0x007f_007f_007f_007f | (value & 0x3f80_3f80_3f80_3f80) << 1
+}
+
+/// The inverse of [`spread`].
+const fn gather(value: u64) -> u64 {
+    let value = value & 0x007f_007f_007f_007f | (value & 0x7f00_7f00_7f00_7f00) >> 1;
+    let value = value & 0x0000_3fff_0000_3fff | (value & 0x3fff_0000_3fff_0000) >> 2;
+    value & 0x0fff_ffff | (value & 0x0fff_ffff_0000_0000) >> 4
+}
+
 /// A number with its sign in the lowest bit, so that small ones of both signs stay short.
 #[inline]
 #[expect(clippy::cast_sign_loss, reason = "the bits are wanted")]
@@ -87,6 +137,39 @@ impl<'a> Cursor<'a> {
         Err(BlockError::Contradiction)
     }
 
+    /// Appends `count` numbers to `out`, each as `map` makes it.
+    pub(super) fn varints(
+        &mut self,
+        count: usize,
+        out: &mut Vec<u64>,
+        mut map: impl FnMut(u64) -> u64,
+    ) -> Result<(), BlockError> {
+        // Kept apart from `self`, so that it can stay in registers.
+        let mut rest = *self;
+        for _ in 0..count {
+            let value = match rest.rest.first_chunk() {
+                Some(next) => rest.varint_of(u64::from_le_bytes(*next))?,
+                None => rest.varint()?,
+            };
+            out.push(map(value));
+        }
+        *self = rest;
+        Ok(())
+    }
+
+    /// The next number, if `next` are the next eight bytes.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call for each value costs as much as the value")]
+    fn varint_of(&mut self, next: u64) -> Result<u64, BlockError> {
+        let ends = !next & CONTINUED;
+        if ends == 0 {
+            return self.varint();
+        }
+        let bits = ends.trailing_zeros() + 1;
+        self.rest = &self.rest[bits as usize / 8..];
+        Ok(gather(next & u64::MAX >> (64 - bits) & !CONTINUED))
+    }
+
     pub(super) fn signed(&mut self) -> Result<i64, BlockError> {
         self.varint().map(unzigzag)
     }
@@ -136,6 +219,23 @@ mod tests {
             }
         }
         assert_eq!([0, -1, 1, -2, i64::MIN].map(zigzag), [0, 1, 2, 3, u64::MAX]);
+    }
+
+    #[test]
+    fn many_at_once_are_the_same_as_one_by_one() {
+        let values: Vec<u64> =
+            (0..64).flat_map(|bits| [1 << bits, (1 << bits) - 1, u64::MAX >> bits, 0x55, 0x1234_5678]).collect();
+        let (mut single, mut many) = (vec![7], vec![7]);
+        for value in &values {
+            put(&mut single, *value);
+        }
+        put_all(&mut many, &values, |value| value);
+        assert_eq!(single, many);
+        let mut cursor = Cursor::new(&many[1..]);
+        let mut read = Vec::new();
+        cursor.varints(values.len(), &mut read, |value| value).unwrap();
+        assert_eq!((read, cursor.is_empty()), (values, true));
+        assert_eq!(Cursor::new(&[0xff; 9]).varints(1, &mut Vec::new(), |value| value), Err(BlockError::EndsEarly));
     }
 
     #[test]
