@@ -11,3 +11,11 @@ pub mod clock;
 
 #[forbid(unsafe_code)]
 pub mod file;
+
+#[forbid(unsafe_code)]
+pub mod read;
+
+pub use read::{
+    MergeError, MergeSummary, Missing, OpenError, ProcessRecording, ReadError, Recording, TimeAxis, TimeOrder,
+    TimedEvent, merge, merge_to,
+};

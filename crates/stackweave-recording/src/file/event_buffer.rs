@@ -208,6 +208,14 @@ impl EventBuffer {
         self.head.last_ticks
     }
 
+    /// The event at a place, and the place of the next one. The first is at 0.
+    #[inline]
+    pub fn event_at(&self, place: usize) -> Option<(Event<'_>, usize)> {
+        let mut events = Events { words: self.words.get(place..)?, buffer: self };
+        let event = events.next()?;
+        Some((event, self.words.len() - events.words.len()))
+    }
+
     /// The events, in the order in which they were recorded.
     pub fn iter(&self) -> Events<'_> {
         Events { words: &self.words, buffer: self }

@@ -1,0 +1,199 @@
+//! One pass over a file: what its processes are, what they define, and where their events lie.
+//!
+//! Events are not read, but for the few bytes in front that say whose they are and when they were. So what is
+//! kept is the definitions and [`Place`] for each block of events.
+
+use std::io;
+use std::ops::Range;
+
+use super::missing::Missing;
+use super::scanner::{Block, Piece, Scanner};
+use super::source::Source;
+use crate::clock::{ClockPoint, Timeline};
+use crate::file::{BlockError, BlockKind, Dictionary, End, EventsHead, Lost, Start};
+
+/// Where a block of events lies, and what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) at: u64,
+    pub(crate) stored_len: u32,
+    pub(crate) thread: u32,
+    pub(crate) count: u32,
+    pub(crate) first_ticks: u64,
+    pub(crate) last_ticks: u64,
+}
+
+/// One process in a file.
+#[derive(Debug)]
+pub(crate) struct Section {
+    pub(crate) start: Start,
+    pub(crate) end: Option<End>,
+    pub(crate) dictionary: Dictionary,
+    pub(crate) timeline: Timeline,
+    pub(crate) places: Vec<Place>,
+    pub(crate) losses: Vec<Lost>,
+    pub(crate) missing: Missing,
+    /// From its start block up to the end of its last block.
+    pub(crate) range: Range<u64>,
+    /// What the headers of its blocks say, and those of no other section.
+    pub(crate) tag: u32,
+    /// Whether the system's clocks are known at some of its ticks.
+    pub(crate) has_clock_points: bool,
+}
+
+/// All of a file.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    pub(crate) sections: Vec<Section>,
+    /// What is missing outside of them.
+    pub(crate) missing: Missing,
+    /// Whether there is a block at all.
+    pub(crate) has_blocks: bool,
+    pub(crate) bytes: u64,
+}
+
+impl Index {
+    pub(crate) fn read(source: &dyn Source) -> io::Result<Self> {
+        let bytes = source.size()?;
+        let mut builder = Builder { index: Self { bytes, ..Self::default() }, ..Builder::default() };
+        let mut scanner = Scanner::new(source, 0..bytes);
+        while let Some(piece) = scanner.next()? {
+            builder.add(&mut scanner, piece)?;
+        }
+        builder.close();
+        Ok(builder.index)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Builder {
+    index: Index,
+    open: Option<Growing>,
+    scratch: Vec<u8>,
+}
+
+/// A section whose end has not been seen.
+#[derive(Debug)]
+struct Growing {
+    section: Section,
+    points: Vec<ClockPoint>,
+}
+
+impl Builder {
+    fn add(&mut self, scanner: &mut Scanner<'_>, piece: Piece) -> io::Result<()> {
+        match piece {
+            Piece::Damage(range) => self.missing().damaged.add(range),
+            Piece::Tail(range) => self.missing().cut_bytes += range.end - range.start,
+            Piece::TooNew(range) => self.index.missing.too_new.add(range),
+            Piece::Block(block) => {
+                self.index.has_blocks = true;
+                return self.add_block(scanner, &block);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where to say that something is missing: in the process that is being read, if there is one.
+    fn missing(&mut self) -> &mut Missing {
+        self.open.as_mut().map_or(&mut self.index.missing, |open| &mut open.section.missing)
+    }
+
+    fn add_block(&mut self, scanner: &mut Scanner<'_>, block: &Block) -> io::Result<()> {
+        if block.header.kind == BlockKind::Start {
+            return self.add_start(scanner, block);
+        }
+        let Some(open) = self.open.as_mut().filter(|open| open.section.tag == block.header.section) else {
+            self.index.missing.orphans.add(block.range());
+            return Ok(());
+        };
+        open.section.range.end = block.end();
+        let added = match block.header.kind {
+            BlockKind::Events => open.add_events(block, scanner.start_of(block, EventsHead::LEN)?),
+            BlockKind::Other(_) => {
+                open.section.missing.unknown_blocks += 1;
+                Ok(())
+            }
+            kind => {
+                let payload = block.header.payload(scanner.stored(block)?, &mut self.scratch);
+                payload.and_then(|payload| open.add_payload(kind, payload))
+            }
+        };
+        if added.is_err() {
+            open.section.missing.damaged.add(block.range());
+        }
+        if open.section.end.is_some() {
+            self.close();
+        }
+        Ok(())
+    }
+
+    fn add_start(&mut self, scanner: &mut Scanner<'_>, block: &Block) -> io::Result<()> {
+        self.close();
+        let payload = block.header.payload(scanner.stored(block)?, &mut self.scratch);
+        match payload.and_then(Start::parse) {
+            Ok(start) => self.open = Some(Growing::new(start, block)),
+            Err(_) => self.index.missing.orphans.add(block.range()),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let Some(Growing { mut section, mut points }) = self.open.take() else { return };
+        let Start { started_wall_ns, started_monotonic_ns, .. } = section.start;
+        if points.is_empty() && started_monotonic_ns != 0 {
+            let (monotonic_ns, wall_ns) = (started_monotonic_ns, started_wall_ns);
+            points.push(ClockPoint { ticks: 0, monotonic_ns, wall_ns, width_ns: 0 });
+        }
+        section.timeline = Timeline::new(&points, section.start.ticks_per_second, started_wall_ns);
+        section.has_clock_points = !points.is_empty();
+        section.missing.is_unclosed = section.end.is_none();
+        section.places.shrink_to_fit();
+        self.index.sections.push(section);
+    }
+}
+
+impl Growing {
+    fn new(start: Start, block: &Block) -> Self {
+        let section = Section {
+            timeline: Timeline::new(&[], start.ticks_per_second, start.started_wall_ns),
+            start,
+            end: None,
+            dictionary: Dictionary::default(),
+            places: Vec::new(),
+            losses: Vec::new(),
+            missing: Missing::default(),
+            range: block.range(),
+            tag: block.header.section,
+            has_clock_points: false,
+        };
+        Self { section, points: Vec::new() }
+    }
+
+    fn add_events(&mut self, block: &Block, stored: &[u8]) -> Result<(), BlockError> {
+        let head = EventsHead::parse(stored)?;
+        self.section.places.push(Place {
+            at: block.at,
+            stored_len: block.header.stored_len,
+            thread: head.thread,
+            count: head.count,
+            first_ticks: head.first_ticks,
+            last_ticks: head.last_ticks,
+        });
+        Ok(())
+    }
+
+    fn add_payload(&mut self, kind: BlockKind, payload: &[u8]) -> Result<(), BlockError> {
+        match kind {
+            BlockKind::Definitions => self.section.dictionary.add(payload)?,
+            BlockKind::Clock => self.points.push(ClockPoint::parse(payload)?),
+            BlockKind::Lost => {
+                let lost = Lost::parse(payload)?;
+                self.section.missing.add_lost(lost.reason, lost.count);
+                self.section.losses.push(lost);
+            }
+            BlockKind::End => self.section.end = Some(End::parse(payload)?),
+            BlockKind::Start | BlockKind::Events | BlockKind::Other(_) => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! Many recordings as one file.
+//!
+//! Blocks are copied as they are, process by process, so that nothing is lost in between and a file of any size takes
+//! the memory of one block. What is damaged stays behind.
+
+use core::fmt;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::ReadError;
+use super::process::ProcessRecording;
+use super::recording::{Recording, files_of};
+use super::scanner::{Piece, Scanner};
+use super::source::FileId;
+use crate::file::BlockHeader;
+
+/// What a merge has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MergeSummary {
+    /// How many processes there are in the result.
+    pub processes: u64,
+    /// How many blocks.
+    pub blocks: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// How many bytes of the processes were damaged, and left behind.
+    pub damaged_bytes: u64,
+}
+
+/// Why there is no merged file.
+#[derive(Debug)]
+pub enum MergeError {
+    /// A recording can't be read any more.
+    Read(ReadError),
+    /// The result can't be written.
+    Write(Option<PathBuf>, io::Error),
+    /// The result would take the place of a recording that goes into it.
+    IsAnInput(PathBuf),
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => error.fmt(f),
+            Self::Write(Some(path), error) => write!(f, "{}: it can't be written ({error})", path.display()),
+            Self::Write(None, error) => write!(f, "the merged recording can't be written ({error})"),
+            Self::IsAnInput(path) => {
+                write!(f, "{}: it is one of the recordings to merge, and would be overwritten", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for MergeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Read(error) => Some(error),
+            Self::Write(_, error) => Some(error),
+            Self::IsAnInput(_) => None,
+        }
+    }
+}
+
+/// Writes all processes of a recording to `out`. `progress` is told how many of [`Recording::bytes`] are done.
+pub fn merge(
+    inputs: &Recording,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(u64),
+) -> Result<MergeSummary, MergeError> {
+    let mut merging = Merging { out, progress, summary: MergeSummary::default(), done: 0 };
+    inputs.processes().iter().try_for_each(|process| merging.add(process))?;
+    merging.out.flush().map_err(|error| MergeError::Write(None, error))?;
+    Ok(merging.summary)
+}
+
+/// Merges into a file. It appears when it is complete, under another name before that, and not at all if
+/// something goes wrong.
+pub fn merge_to(inputs: &Recording, path: &Path, progress: &mut dyn FnMut(u64)) -> Result<MergeSummary, MergeError> {
+    let target = FileId::at(path);
+    if target.is_some() && files_of(inputs.processes()).iter().any(|input| FileId::at(input) == target) {
+        return Err(MergeError::IsAnInput(path.to_owned()));
+    }
+    let write_error = |error| MergeError::Write(Some(path.to_owned()), error);
+    let unfinished = Unfinished::beside(path).map_err(write_error)?;
+    let mut out = BufWriter::with_capacity(1 << 20, &unfinished.file);
+    let summary = merge(inputs, &mut out, progress).map_err(|error| match error {
+        MergeError::Write(_, error) => write_error(error),
+        other => other,
+    })?;
+    drop(out);
+    unfinished.rename_to(path).map_err(write_error)?;
+    Ok(summary)
+}
+
+struct Merging<'a> {
+    out: &'a mut dyn Write,
+    progress: &'a mut dyn FnMut(u64),
+    summary: MergeSummary,
+    done: u64,
+}
+
+impl Merging<'_> {
+    fn add(&mut self, process: &ProcessRecording) -> Result<(), MergeError> {
+        let read_error = |error| MergeError::Read(process.read_error(error));
+        let section = process.section();
+        let mut scanner = Scanner::new(process.source(), section.range.clone());
+        self.summary.processes += 1;
+        while let Some(piece) = scanner.next().map_err(read_error)? {
+            let end = match piece {
+                Piece::Block(block) if block.header.section == section.tag => {
+                    let mut header = [0; BlockHeader::LEN];
+                    process.source().read_at(block.at, &mut header).map_err(read_error)?;
+                    let stored = scanner.stored(&block).map_err(read_error)?;
+                    if block.header.check(stored).is_ok() {
+                        self.write(&header, stored).map_err(|error| MergeError::Write(None, error))?;
+                    } else {
+                        self.summary.damaged_bytes += block.end() - block.at;
+                    }
+                    block.end()
+                }
+                Piece::Block(block) => block.end(),
+                Piece::Damage(range) | Piece::Tail(range) | Piece::TooNew(range) => {
+                    self.summary.damaged_bytes += range.end - range.start;
+                    range.end
+                }
+            };
+            (self.progress)(self.done + (end - section.range.start));
+        }
+        self.done += process.bytes();
+        Ok(())
+    }
+
+    fn write(&mut self, header: &[u8], stored: &[u8]) -> io::Result<()> {
+        self.out.write_all(header)?;
+        self.out.write_all(stored)?;
+        self.summary.blocks += 1;
+        self.summary.bytes += (header.len() + stored.len()) as u64;
+        Ok(())
+    }
+}
+
+/// A file that is removed unless it is finished.
+struct Unfinished {
+    path: PathBuf,
+    file: File,
+    is_finished: bool,
+}
+
+impl Unfinished {
+    fn beside(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.part", std::process::id()));
+        let path = path.with_file_name(hidden);
+        let file = File::create(&path)?;
+        Ok(Self { path, file, is_finished: false })
+    }
+
+    fn rename_to(mut self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        std::fs::rename(&self.path, path)?;
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // Nobody can be told, and what is left is clearly named.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}

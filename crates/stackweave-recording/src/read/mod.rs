@@ -1,0 +1,28 @@
+//! Reading recordings: files and folders, whole or damaged, in bounded memory.
+
+mod damage;
+mod duplicates;
+mod error;
+mod folder;
+mod index;
+mod looks_like;
+mod merge;
+mod missing;
+mod process;
+mod recording;
+mod scanner;
+mod source;
+mod time_axis;
+mod time_order;
+mod window;
+
+pub use damage::Damage;
+pub use error::{OpenError, ReadError};
+pub use folder::SUFFIX;
+pub use merge::{MergeError, MergeSummary, merge, merge_to};
+pub use missing::{Missing, Twice};
+pub use process::ProcessRecording;
+pub use recording::Recording;
+pub use source::Source;
+pub use time_axis::TimeAxis;
+pub use time_order::{TimeOrder, TimedEvent};

@@ -1,0 +1,205 @@
+//! Recordings as they lie on a disk: a file, or a folder of files, of one process or of many.
+
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::duplicates;
+use super::error::{OpenError, ReadError};
+use super::folder;
+use super::index::Index;
+use super::looks_like::{LOOK_LEN, looks_like};
+use super::missing::Missing;
+use super::process::ProcessRecording;
+use super::source::{FileSource, Source};
+use super::time_axis::TimeAxis;
+use super::time_order::{TimeOrder, TimedEvent};
+use crate::file::SYNC;
+
+/// What one process or many have recorded.
+///
+/// Opening reads what is defined and where events lie, but not the events: memory is taken for the definitions, and
+/// some 40 bytes for each block of events. A file that is still being written is read as far as it is whole.
+#[derive(Debug, Default)]
+pub struct Recording {
+    processes: Vec<ProcessRecording>,
+    missing: Missing,
+    bytes: u64,
+}
+
+impl Recording {
+    /// Opens a file, or every `.swv` file in a folder and in the folders in it.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        Self::open_all(&[path])
+    }
+
+    /// Opens several files and folders as one. A path that can't be read at all is an error; a file in a folder that
+    /// can't be read is left out, and [`Recording::missing`] says so.
+    pub fn open_all(paths: &[impl AsRef<Path>]) -> Result<Self, OpenError> {
+        let mut all = Self::default();
+        for path in paths {
+            all.add_path(path.as_ref())?;
+        }
+        if paths.is_empty() {
+            return Err(OpenError::NoPaths);
+        }
+        all.leave_out_duplicates();
+        Ok(all)
+    }
+
+    /// Opens what is in memory, or anywhere else. `name` is what it is called in sentences.
+    pub fn from_source(source: &Arc<dyn Source>, name: &Path) -> Result<Self, OpenError> {
+        let mut all = Self::default();
+        all.add_source(source, name)?;
+        all.leave_out_duplicates();
+        Ok(all)
+    }
+
+    /// The processes, in the order of their files.
+    pub fn processes(&self) -> &[ProcessRecording] {
+        &self.processes
+    }
+
+    /// What is missing and can't be said to be some process's: each of those says what it lacks itself.
+    pub fn missing(&self) -> &Missing {
+        &self.missing
+    }
+
+    /// How many bytes the recordings of all processes have.
+    pub fn bytes(&self) -> u64 {
+        self.processes.iter().map(ProcessRecording::bytes).sum()
+    }
+
+    /// How many bytes the files have.
+    pub fn file_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many events there are, as their blocks say.
+    pub fn event_count(&self) -> u64 {
+        self.processes.iter().map(ProcessRecording::event_count).sum()
+    }
+
+    /// Everything that is missing, a sentence each, with the process where there are several.
+    pub fn report(&self) -> Vec<String> {
+        let mut told = self.missing.sentences();
+        for process in &self.processes {
+            let sentences = process.missing().sentences().into_iter();
+            let name = format!("Process {} ({}): ", process.start().pid, process.path().display());
+            let name = if self.processes.len() == 1 { "" } else { &name };
+            told.extend(sentences.map(|sentence| format!("{name}{sentence}")));
+        }
+        told
+    }
+
+    /// What the times of all processes are counted from when they are visited together.
+    pub fn time_axis(&self) -> TimeAxis {
+        TimeAxis::common(&self.processes)
+    }
+
+    /// From the first event up to one nanosecond behind the last, on that axis.
+    pub fn time_range(&self) -> Option<Range<i64>> {
+        let axis = self.time_axis();
+        let ranges = self.processes.iter().filter_map(|process| {
+            let (first, last) = process.ticks()?;
+            Some((axis.time_ns(process, first), axis.time_ns(process, last)))
+        });
+        let (first, last) = ranges.reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))?;
+        Some(first..last.saturating_add(1))
+    }
+
+    /// Shows every event of all threads of all processes, the earliest first: see
+    /// [`ProcessRecording::visit_in_time_order`]. Times and `range` are on [`Recording::time_axis`].
+    pub fn visit_in_time_order(
+        &self,
+        range: Option<Range<i64>>,
+        progress: &mut dyn FnMut(u64),
+        event: &mut dyn FnMut(TimedEvent<'_>) -> ControlFlow<()>,
+    ) -> Result<Missing, ReadError> {
+        self.in_time_order(range).visit(progress, event)
+    }
+
+    /// The same, to be asked for one event after another.
+    pub fn in_time_order(&self, range: Option<Range<i64>>) -> TimeOrder {
+        TimeOrder::new(&self.processes, self.time_axis(), range, None)
+    }
+
+    fn add_path(&mut self, path: &Path) -> Result<(), OpenError> {
+        let metadata = std::fs::metadata(path).map_err(|error| OpenError::of_io(path, error))?;
+        if metadata.is_dir() {
+            return self.add_folder(path);
+        }
+        // Opening a pipe would wait for whoever writes to it.
+        if !metadata.is_file() {
+            return Err(OpenError::NotAFile(path.to_owned()));
+        }
+        self.add_file(path)
+    }
+
+    fn add_folder(&mut self, path: &Path) -> Result<(), OpenError> {
+        let files = folder::recordings_in(path)?;
+        let mut refused: Vec<OpenError> = Vec::new();
+        for file in &files {
+            refused.extend(self.add_path(file).err());
+        }
+        if refused.len() == files.len() {
+            let first = refused.into_iter().next().map(Box::new);
+            let (path, files) = (path.to_owned(), files.len());
+            return Err(match first {
+                Some(first) => OpenError::NoneReadable { path, files, first },
+                None => OpenError::NoRecordings(path),
+            });
+        }
+        self.missing.skipped_files.extend(refused.iter().map(OpenError::to_string));
+        Ok(())
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), OpenError> {
+        let source = FileSource::open(path).map_err(|error| OpenError::of_io(path, error))?;
+        let source: Arc<dyn Source> = Arc::new(source);
+        self.add_source(&source, path)
+    }
+
+    fn add_source(&mut self, source: &Arc<dyn Source>, path: &Path) -> Result<(), OpenError> {
+        let io_error = |error| OpenError::of_io(path, error);
+        let mut start = [0; LOOK_LEN];
+        let len = source.read_at(0, &mut start).map_err(io_error)?;
+        let start = &start[..len];
+        let begins_well = start.starts_with(&SYNC) || SYNC.starts_with(start);
+        if start.is_empty() {
+            return Err(OpenError::Empty(path.to_owned()));
+        }
+        if let Some(what) = looks_like(start).filter(|_| !begins_well) {
+            return Err(OpenError::NotARecording(path.to_owned(), Some(what)));
+        }
+        let index = Index::read(&**source).map_err(io_error)?;
+        if index.sections.is_empty() {
+            let path = path.to_owned();
+            return Err(match index {
+                Index { missing, .. } if !missing.too_new.is_empty() => OpenError::TooNew(path),
+                Index { has_blocks, .. } if has_blocks || begins_well => OpenError::NothingReadable(path),
+                _ => OpenError::NotARecording(path, None),
+            });
+        }
+        self.bytes += index.bytes;
+        self.missing.add_all(&index.missing);
+        let path: Arc<Path> = path.into();
+        let process = |section| ProcessRecording::new(Arc::clone(source), Arc::clone(&path), section);
+        self.processes.extend(index.sections.into_iter().map(process));
+        Ok(())
+    }
+
+    fn leave_out_duplicates(&mut self) {
+        let (kept, twice) = duplicates::leave_out(std::mem::take(&mut self.processes));
+        self.processes = kept;
+        self.missing.twice = twice;
+    }
+}
+
+/// The files that the recordings of `processes` are in, each once.
+pub(crate) fn files_of(processes: &[ProcessRecording]) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = processes.iter().map(|process| process.path().to_owned()).collect();
+    files.sort();
+    files.dedup();
+    files
+}
