@@ -29,7 +29,10 @@ fn read(bytes: &[u8]) {
     let summary = merge(&recording, &mut merged, &mut |_| ()).unwrap();
     assert!(summary.bytes == merged.len() as u64 && merged.len() <= bytes.len());
     let again = open(&merged).unwrap();
-    assert_eq!((again.processes().len(), visited(&again)), (recording.processes().len(), events));
+    // Without their damaged blocks, two recordings of one process may hold the same: then they are read once.
+    if recording.missing().twice.iter().all(|twice| !twice.both_are_read) {
+        assert_eq!((again.processes().len(), visited(&again)), (recording.processes().len(), events));
+    }
 }
 
 /// How many events there are. Looks up all that they refer to.

@@ -1,5 +1,4 @@
 //! A merged file holds what its parts hold, process by process.
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail them")]
 
 mod making;
 

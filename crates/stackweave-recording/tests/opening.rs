@@ -78,7 +78,7 @@ fn a_folder_of_wrong_files_says_what_is_wrong_with_the_first() {
 fn a_file_that_may_not_be_read_says_so() {
     let folder = Folder::new();
     let path = folder.write("secret.swv", &busy(7, 1, 1, 2).bytes);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
     // The superuser may read it all the same.
     if std::fs::File::open(&path).is_err() {
         assert_eq!(complaint(&path), "you may not read it (permission denied)");

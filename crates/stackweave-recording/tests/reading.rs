@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::os::unix::fs::symlink;
 
 use making::{Folder, Maker, Steps, busy, open_bytes, start, steps_of, value_of};
 use stackweave_recording::file::{BlockKind, LossReason, Start, write_block};
@@ -337,10 +338,16 @@ fn a_file_in_a_folder_that_is_no_recording_is_left_out() {
     let made = busy(7, 1, 1, 2).end();
     folder.write("good.swv", &made.bytes);
     let bad = folder.write("bad.swv", b"hello");
+    let gone = folder.0.join("gone.swv");
+    symlink(folder.0.join("nowhere"), &gone).unwrap();
+    symlink(&folder.0, folder.0.join("circle.swv")).unwrap();
     let recording = Recording::open(&folder.0).unwrap();
     assert_eq!(recording.processes().len(), 1);
-    let sentence = format!("Left out: {}: it is no Stackweave recording, but looks like text.", bad.display());
-    assert_eq!(recording.report(), [sentence]);
+    let sentences = [
+        format!("Left out: {}: it is no Stackweave recording, but looks like text.", bad.display()),
+        format!("Left out: {}: there is no such file or folder.", gone.display()),
+    ];
+    assert_eq!(recording.report(), sentences);
 }
 
 #[test]

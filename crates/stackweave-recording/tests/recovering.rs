@@ -53,8 +53,7 @@ fn cut_anywhere_a_file_holds_all_its_whole_blocks() {
         assert_eq!(steps, made.steps_where(|block| block.end <= cut), "cut at {cut}");
         let last_whole = boundaries.iter().rev().find(|end| **end <= cut).unwrap();
         let missing = process.missing();
-        // A Definitions block and the Events block behind it may be one stretch of bytes here.
-        assert!(missing.is_unclosed && missing.cut_bytes <= (cut - last_whole) as u64, "cut at {cut}: {missing:?}");
+        assert!(missing.is_unclosed && missing.cut_bytes == (cut - last_whole) as u64, "cut at {cut}: {missing:?}");
         assert!(missing.damaged.is_empty() && damaged.is_empty(), "cut at {cut}: {missing:?} {damaged:?}");
         let tells_cut =
             recording.report().iter().any(|sentence| sentence.starts_with("The file ends inside a block: "));

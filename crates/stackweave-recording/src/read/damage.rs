@@ -85,7 +85,9 @@ mod tests {
     #[test]
     fn places_that_touch_are_one() {
         let mut damage = Damage::default();
-        [10..20, 20..30, 40..41].into_iter().for_each(|range| damage.add(range));
+        for range in [10..20, 20..30, 40..41] {
+            damage.add(range);
+        }
         assert_eq!((damage.ranges(), damage.count(), damage.bytes()), (&[10..30, 40..41][..], 2, 21));
         assert_eq!(damage.to_string(), "bytes 10 to 29, 40 to 40");
     }
@@ -93,7 +95,9 @@ mod tests {
     #[test]
     fn many_places_are_counted_and_not_kept() {
         let mut damage = Damage::default();
-        (0..1_000).for_each(|place| damage.add(place * 10..place * 10 + 4));
+        for place in 0..1_000 {
+            damage.add(place * 10..place * 10 + 4);
+        }
         assert_eq!((damage.ranges().len(), damage.count(), damage.bytes()), (KEPT, 1_000, 4_000));
         assert_eq!(damage.to_string(), "bytes 0 to 3, 10 to 13, 20 to 23 and 997 more places");
         let mut twice = damage.clone();

@@ -1,5 +1,6 @@
 //! The recordings in a folder.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::OpenError;
@@ -10,25 +11,38 @@ pub const SUFFIX: &str = "swv";
 /// How deep folders are followed into.
 const MAX_DEPTH: usize = 32;
 
-/// Every recording in `folder` and below, sorted by path. Links to folders are not followed: they may lead in circles.
-pub(crate) fn recordings_in(folder: &Path) -> Result<Vec<PathBuf>, OpenError> {
-    let mut found = Vec::new();
-    collect(folder, 0, &mut found)?;
-    found.sort();
-    Ok(found)
+/// What lies in a folder and below.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The recordings, sorted by path.
+    pub(crate) files: Vec<PathBuf>,
+    /// Folders that can't be looked into.
+    pub(crate) refused: Vec<OpenError>,
 }
 
-fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), OpenError> {
-    let io_error = |error| OpenError::of_io(folder, error);
-    for entry in std::fs::read_dir(folder).map_err(io_error)? {
-        let entry = entry.map_err(io_error)?;
-        let path = entry.path();
-        let is_folder = entry.file_type().map_err(io_error)?.is_dir();
-        if is_folder && depth < MAX_DEPTH {
-            collect(&path, depth + 1, found)?;
-        } else if !is_folder && path.extension().is_some_and(|suffix| suffix == SUFFIX) {
-            found.push(path);
-        }
+impl Found {
+    /// Links to folders are not followed: they may lead in circles.
+    pub(crate) fn in_folder(folder: &Path) -> Result<Self, OpenError> {
+        let mut found = Self::default();
+        found.add(folder, 0).map_err(|error| OpenError::of_io(folder, error))?;
+        found.files.sort();
+        Ok(found)
     }
-    Ok(())
+
+    fn add(&mut self, folder: &Path, depth: usize) -> io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                if depth < MAX_DEPTH
+                    && let Err(error) = self.add(&path, depth + 1)
+                {
+                    self.refused.push(OpenError::of_io(&path, error));
+                }
+            } else if path.extension().is_some_and(|suffix| suffix == SUFFIX) && !path.is_dir() {
+                self.files.push(path);
+            }
+        }
+        Ok(())
+    }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Section {
     pub(crate) missing: Missing,
     /// From its start block up to the end of its last block.
     pub(crate) range: Range<u64>,
+    /// Where the file ended when it was read.
+    pub(crate) file_end: u64,
     /// What the headers of its blocks say, and those of no other section.
     pub(crate) tag: u32,
     /// Whether the system's clocks are known at some of its ticks.
@@ -131,7 +133,7 @@ impl Builder {
         self.close();
         let payload = block.header.payload(scanner.stored(block)?, &mut self.scratch);
         match payload.and_then(Start::parse) {
-            Ok(start) => self.open = Some(Growing::new(start, block)),
+            Ok(start) => self.open = Some(Growing::new(start, block, self.index.bytes)),
             Err(_) => self.index.missing.orphans.add(block.range()),
         }
         Ok(())
@@ -153,7 +155,7 @@ impl Builder {
 }
 
 impl Growing {
-    fn new(start: Start, block: &Block) -> Self {
+    fn new(start: Start, block: &Block, file_end: u64) -> Self {
         let section = Section {
             timeline: Timeline::new(&[], start.ticks_per_second, start.started_wall_ns),
             start,
@@ -163,6 +165,7 @@ impl Growing {
             losses: Vec::new(),
             missing: Missing::default(),
             range: block.range(),
+            file_end,
             tag: block.header.section,
             has_clock_points: false,
         };

@@ -105,9 +105,12 @@ impl Merging<'_> {
     fn add(&mut self, process: &ProcessRecording) -> Result<(), MergeError> {
         let read_error = |error| MergeError::Read(process.read_error(error));
         let section = process.section();
-        let mut scanner = Scanner::new(process.source(), section.range.clone());
+        // Up to the end of the file, so that the same blocks are found as when it was opened.
+        let mut scanner = Scanner::new(process.source(), section.range.start..section.file_end);
         self.summary.processes += 1;
-        while let Some(piece) = scanner.next().map_err(read_error)? {
+        while scanner.position() < section.range.end
+            && let Some(piece) = scanner.next().map_err(read_error)?
+        {
             let end = match piece {
                 Piece::Block(block) if block.header.section == section.tag => {
                     let mut header = [0; BlockHeader::LEN];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::duplicates;
 use super::error::{OpenError, ReadError};
-use super::folder;
+use super::folder::Found;
 use super::index::Index;
 use super::looks_like::{LOOK_LEN, looks_like};
 use super::missing::Missing;
@@ -125,28 +125,23 @@ impl Recording {
     }
 
     fn add_path(&mut self, path: &Path) -> Result<(), OpenError> {
-        let metadata = std::fs::metadata(path).map_err(|error| OpenError::of_io(path, error))?;
-        if metadata.is_dir() {
-            return self.add_folder(path);
-        }
-        // Opening a pipe would wait for whoever writes to it.
-        if !metadata.is_file() {
-            return Err(OpenError::NotAFile(path.to_owned()));
-        }
-        self.add_file(path)
+        if path.is_dir() { self.add_folder(path) } else { self.add_file(path) }
     }
 
     fn add_folder(&mut self, path: &Path) -> Result<(), OpenError> {
-        let files = folder::recordings_in(path)?;
-        let mut refused: Vec<OpenError> = Vec::new();
+        let Found { files, mut refused } = Found::in_folder(path)?;
+        let mut is_any_read = false;
         for file in &files {
-            refused.extend(self.add_path(file).err());
+            match self.add_file(file) {
+                Ok(()) => is_any_read = true,
+                Err(error) => refused.push(error),
+            }
         }
-        if refused.len() == files.len() {
-            let first = refused.into_iter().next().map(Box::new);
+        if !is_any_read {
             let (path, files) = (path.to_owned(), files.len());
-            return Err(match first {
-                Some(first) => OpenError::NoneReadable { path, files, first },
+            return Err(match refused.into_iter().next() {
+                Some(first) if files > 0 => OpenError::NoneReadable { path, files, first: Box::new(first) },
+                Some(folder) => folder,
                 None => OpenError::NoRecordings(path),
             });
         }
@@ -155,8 +150,12 @@ impl Recording {
     }
 
     fn add_file(&mut self, path: &Path) -> Result<(), OpenError> {
-        let source = FileSource::open(path).map_err(|error| OpenError::of_io(path, error))?;
-        let source: Arc<dyn Source> = Arc::new(source);
+        let io_error = |error| OpenError::of_io(path, error);
+        // Opening a pipe would wait for whoever writes to it.
+        if !std::fs::metadata(path).map_err(io_error)?.is_file() {
+            return Err(OpenError::NotAFile(path.to_owned()));
+        }
+        let source: Arc<dyn Source> = Arc::new(FileSource::open(path).map_err(io_error)?);
         self.add_source(&source, path)
     }
 

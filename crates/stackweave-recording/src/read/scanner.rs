@@ -75,6 +75,11 @@ impl<'a> Scanner<'a> {
         Self { source, at: range.start, end: range.end, look, search, checks, stored: Vec::new() }
     }
 
+    /// Where the next piece begins.
+    pub(crate) const fn position(&self) -> u64 {
+        self.at
+    }
+
     /// The next piece; `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Piece>> {
         let at = self.at;
