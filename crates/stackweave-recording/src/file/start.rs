@@ -96,30 +96,40 @@ mod tag {
 }
 
 impl Start {
-    /// The payload of a Start block.
+    /// The payload of a Start block. What is empty or 0 is left out.
     pub fn payload(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        put_number(&mut out, tag::PID, self.pid.into());
-        put_number(&mut out, tag::PARENT_PID, self.parent_pid.into());
-        put_text(&mut out, tag::HOST, &self.host);
-        put_text(&mut out, tag::BOOT_ID, &self.boot_id);
-        put_text(&mut out, tag::EXECUTABLE, &self.executable);
+        let mut number = |tag: u64, number: u64| {
+            if number != 0 {
+                put_number(&mut out, tag, number);
+            }
+        };
+        number(tag::PID, self.pid.into());
+        number(tag::PARENT_PID, self.parent_pid.into());
+        number(tag::STARTED_WALL_NS, zigzag(self.started_wall_ns));
+        number(tag::STARTED_MONOTONIC_NS, self.started_monotonic_ns);
+        number(tag::CLOCK, self.clock as u64);
+        number(tag::TICKS_PER_SECOND, self.ticks_per_second);
+        number(tag::THREAD, self.thread.into());
+        number(tag::MODE, self.mode as u64);
+        if let Some(pid) = self.forked_from {
+            put_number(&mut out, tag::FORKED_FROM, pid.into());
+        }
+        let texts = [
+            (tag::HOST, &self.host),
+            (tag::BOOT_ID, &self.boot_id),
+            (tag::EXECUTABLE, &self.executable),
+            (tag::STACKWEAVE_VERSION, &self.stackweave_version),
+        ];
+        for (tag, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+            put_text(&mut out, tag, text);
+        }
         for argument in &self.command_line {
             put_text(&mut out, tag::ARGUMENT, argument);
         }
         if let Some(python) = &self.python {
             put_text(&mut out, tag::PYTHON, python);
         }
-        put_text(&mut out, tag::STACKWEAVE_VERSION, &self.stackweave_version);
-        put_number(&mut out, tag::STARTED_WALL_NS, zigzag(self.started_wall_ns));
-        put_number(&mut out, tag::STARTED_MONOTONIC_NS, self.started_monotonic_ns);
-        put_number(&mut out, tag::CLOCK, self.clock as u64);
-        put_number(&mut out, tag::TICKS_PER_SECOND, self.ticks_per_second);
-        put_number(&mut out, tag::THREAD, self.thread.into());
-        if let Some(pid) = self.forked_from {
-            put_number(&mut out, tag::FORKED_FROM, pid.into());
-        }
-        put_number(&mut out, tag::MODE, self.mode as u64);
         for (name, value) in &self.options {
             let mut option = Vec::new();
             put_bytes(&mut option, name.as_bytes());

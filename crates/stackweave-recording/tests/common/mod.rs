@@ -8,39 +8,26 @@
     reason = "of tests only"
 )]
 
+pub mod fixed;
+pub mod lines;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stackweave_core::{
     CodeAddress, CodeId, EventKind, Field, FieldType, Module, ModuleList, Names, Position, RawFrame, RawFrameKind,
     Role, SourceLocation,
 };
-use stackweave_recording::file::{BlockError, BlockHeader, BlockKind, Dictionary, EventBuffer, RecordedFrame};
+use stackweave_recording::file::{
+    BlockError, BlockHeader, BlockKind, Dictionary, Encoded, Encoder, EventBuffer, RecordedFrame, Start,
+};
 use stackweave_store::StackTable;
+pub use stackweave_testkit::random::Random;
 
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
-    }
-
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    /// A number of any length, mostly a short one.
-    pub fn word(&mut self) -> u64 {
-        let shift = self.below(64);
-        self.next() >> shift
-    }
+/// A number of any length, mostly a short one.
+pub fn random_word(random: &mut Random) -> u64 {
+    let shift = random.below(64);
+    random.bits() >> shift
 }
 
 pub fn stack_table() -> &'static StackTable {
@@ -261,28 +248,28 @@ pub fn read(file: &[u8]) -> Result<(Dictionary, Vec<EventBuffer>), BlockError> {
 }
 
 pub fn random_kinds(random: &mut Random) -> Vec<EventKind> {
-    let count = [1, 2, 3, 4, 9, 40, 255][usize::try_from(random.below(7)).unwrap()];
-    let field = |number: u64, random: &mut Random| {
-        let of = FieldType::ALL[usize::try_from(random.below(7)).unwrap()];
+    let count = [1, 2, 3, 4, 9, 40, 255][random.below(7)];
+    let field = |number: usize, random: &mut Random| {
+        let of = FieldType::ALL[random.below(7)];
         Field { name: format!("field{number}").into(), of }
     };
-    let kind = |number: u64, random: &mut Random| {
+    let kind = |number: usize, random: &mut Random| {
         let mut fields: Vec<Field> = (0..random.below(7)).map(|number| field(number, random)).collect();
         if random.below(4) == 0 {
             fields.push(Field { name: "bytes".into(), of: FieldType::Bytes });
         }
-        let role = Role::ALL[usize::try_from(random.below(7)).unwrap()];
+        let role = Role::ALL[random.below(7)];
         EventKind { name: format!("kind{number}").into(), role, fields: fields.into() }
     };
     (0..count).map(|number| kind(number, random)).collect()
 }
 
 pub fn random_frame(random: &mut Random) -> RawFrame {
-    let number = random.below(40);
+    let number = random.below(40) as u64;
     match random.below(6) {
         0 => RawFrame::native(CodeAddress::return_address((number + 1) << 17)),
-        1 => RawFrame::native(CodeAddress::instruction_pointer(random.next() & ((1 << 57) - 1))),
-        2 => RawFrame::script(u8::try_from(number).unwrap(), random.word()),
+        1 => RawFrame::native(CodeAddress::instruction_pointer(random.bits() & ((1 << 57) - 1))),
+        2 => RawFrame::script(u8::try_from(number).unwrap(), random_word(random)),
         3 => stackweave_store::label(&format!("label {number}"), "", 0).unwrap(),
         _ => {
             let code = CodeId::new(u32::try_from(number).unwrap() + 1).unwrap();
@@ -299,33 +286,72 @@ pub fn random_event(
     ticks: &mut u64,
     out: &mut Vec<u64>,
 ) {
-    let number = random.below(kinds.len() as u64);
-    let kind = &kinds[usize::try_from(number).unwrap()];
+    let number = random.below(kinds.len());
+    let kind = &kinds[number];
     *ticks = match random.below(50) {
-        0 => random.word(),
-        1 => ticks.wrapping_sub(random.below(100)),
-        _ => *ticks + random.below(5000),
+        0 => random_word(random),
+        1 => ticks.wrapping_sub(random.below(100) as u64),
+        _ => *ticks + random.below(5000) as u64,
     } & ((1 << 56) - 1);
-    out.push(*ticks << 8 | (number + 1));
+    out.push(*ticks << 8 | (number as u64 + 1));
     for field in &kind.fields[..kind.words()] {
         out.push(match field.of {
             _ if random.below(10) == 0 => 0,
             FieldType::Stack => {
                 let frames: Vec<_> = (0..random.below(12)).map(|_| random_frame(random)).collect();
-                let first = usize::try_from(random.below(frames.len() as u64 + 1)).unwrap();
+                let first = random.below(frames.len() + 1);
                 stacks.intern(&frames[first..]).unwrap().get().into()
             }
             FieldType::Frame => random_frame(random).to_bits(),
-            FieldType::Float => (random.word() as f64).to_bits(),
-            _ => random.word(),
+            FieldType::Float => (random_word(random) as f64).to_bits(),
+            _ => random_word(random),
         });
     }
     if kind.has_bytes() {
-        let len = random.below(30);
+        let len = random.below(30) as u64;
         out.push(len);
         for word in 0..len.div_ceil(8) {
             let own = (len - word * 8).min(8) * 8;
-            out.push(random.next() & u64::MAX >> (64 - own));
+            out.push(random.bits() & u64::MAX >> (64 - own));
         }
     }
+}
+
+/// What each thread recorded, in order.
+pub type Threads = BTreeMap<u32, Vec<Told>>;
+
+/// A section with random kinds, threads and chunks.
+pub fn random_section(seed: u64) -> (Vec<u8>, Threads) {
+    let mut random = Random::new(seed);
+    let stacks = stack_table();
+    let process = Process { has_extra_frames: seed.is_multiple_of(2) };
+    let mut encoder = Encoder::new(stacks);
+    let mut file = Vec::new();
+    encoder.start(&Start { pid: 7, ..Start::default() }, &mut file);
+    let kinds = random_kinds(&mut random);
+    for kind in &kinds {
+        encoder.kind(kind).unwrap();
+    }
+    let mut threads = Threads::new();
+    let mut ticks = 0;
+    for _ in 0..random.below(12) {
+        let thread = u32::try_from(random.below(3) + 1).unwrap();
+        encoder.thread(thread, thread + 100, "worker");
+        let mut words = Vec::new();
+        for _ in 0..random.below(300) {
+            random_event(&mut random, &kinds, stacks, &mut ticks, &mut words);
+        }
+        let told = tell_words(&words, &kinds, stacks, &process);
+        let mut blocks = Encoded::default();
+        let taken = encoder.events(thread, &words, &process, &mut blocks);
+        assert_eq!((taken.words, taken.events), (words.len(), told.len() as u64));
+        threads.entry(thread).or_default().extend(told);
+        file.extend(blocks.definitions);
+        file.extend(blocks.events);
+        if random.below(3) == 0 {
+            encoder.describe_pending(&process, &mut file);
+        }
+    }
+    encoder.describe_pending(&process, &mut file);
+    (file, threads)
 }
