@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{Process, Random, Threads, random_section, random_word, read, stack_table, tell_events};
+use common::{Process, Random, Threads, blocks, random_section, random_word, read, stack_table, tell_events};
 use stackweave_core::{EventKind, RawFrame};
-use stackweave_recording::file::{Encoded, Encoder};
+use stackweave_recording::file::{BlockKind, Encoded, Encoder, End, EndReason};
 
 #[test]
 fn every_event_in_is_every_event_out() {
@@ -33,9 +33,9 @@ fn long_input_is_cut_into_blocks() {
     let mut encoder = Encoder::new(stacks);
     encoder.kind(&EventKind::FREE).unwrap();
     let words: Vec<u64> = (0..400_000_u64).flat_map(|event| [(event * 100) << 8 | 1, event << 4]).collect();
-    let mut blocks = Encoded::default();
-    assert_eq!(encoder.events(1, &words, &Process::default(), &mut blocks).events, 400_000);
-    let (_, events) = read(&[blocks.definitions, blocks.events].concat()).unwrap();
+    let mut out = Encoded::default();
+    assert_eq!(encoder.events(1, &words, &Process::default(), &mut out).events, 400_000);
+    let (_, events) = read(&[out.definitions, out.events].concat()).unwrap();
     assert!(events.len() > 1);
     let read: Vec<u64> = events.iter().flatten().flat_map(|event| [event.ticks << 8 | 1, event.words[0]]).collect();
     assert!(read == words);
@@ -53,8 +53,8 @@ fn words_that_are_no_events_end_the_block() {
     let garbage: [&[u64]; 7] =
         [&[0], &[3], &[1], &[2, 0, 0], &[2, 0, 0, 9, 0], &[2, 0, 0, u64::MAX, 0], &[2, 0, 0, 1 << 60]];
     for bad in garbage {
-        let mut blocks = Encoded::default();
-        let taken = encoder.events(1, &[&good, bad].concat(), &process, &mut blocks);
+        let mut out = Encoded::default();
+        let taken = encoder.events(1, &[&good, bad].concat(), &process, &mut out);
         assert_eq!((taken.events, taken.words), (1, 2), "{bad:x?}");
     }
     let mut random = Random::new(1);
@@ -71,10 +71,26 @@ fn stacks_and_frames_that_nobody_knows_are_none() {
     let mut encoder = Encoder::new(stacks);
     encoder.kind(&EventKind::INSTANT).unwrap();
     for stack in [1, 2, 77, u64::from(u32::MAX), u64::MAX] {
-        let mut blocks = Encoded::default();
-        encoder.events(1, &[1, u64::MAX, stack], &Process::default(), &mut blocks);
-        let file = [blocks.definitions, blocks.events].concat();
+        let mut out = Encoded::default();
+        encoder.events(1, &[1, u64::MAX, stack], &Process::default(), &mut out);
+        let file = [out.definitions, out.events].concat();
         let (_, events) = read(&file).unwrap();
         assert_eq!(events[0].iter().next().unwrap().words, [0, 0]);
     }
+}
+
+#[test]
+fn a_thread_that_is_named_last_is_written_before_the_end() {
+    let mut encoder = Encoder::new(stack_table());
+    let mut file = Vec::new();
+    for name in ["early", "late"] {
+        encoder.thread(3, 33, name);
+        encoder.definitions(&mut file);
+    }
+    let threads = |file: &[u8]| read(file).unwrap().0.threads().map(|thread| thread.name.clone()).collect::<Vec<_>>();
+    assert_eq!(threads(&file), ["late"]);
+    encoder.thread(3, 33, "last");
+    encoder.end(&End { events: 0, lost: 0, residual_ns: 0, reason: EndReason::Stopped }, &mut file);
+    assert_eq!(threads(&file), ["last"]);
+    assert_eq!(blocks(&file).unwrap().last().map(|(header, _)| header.kind), Some(BlockKind::End));
 }

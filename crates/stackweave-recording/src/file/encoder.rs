@@ -126,7 +126,7 @@ impl Encoder {
     pub fn describe(&mut self, answered: Answered, out: &mut Vec<u8>) {
         self.definer.describe(&answered, out);
         self.definer.pending.lines.extend(answered.unasked);
-        self.definer.runs.write(out);
+        self.definitions(out);
     }
 
     /// Appends a clock point.
@@ -139,8 +139,14 @@ impl Encoder {
         self.block(BlockKind::Lost, &lost.payload(), out);
     }
 
-    /// Ends the section.
+    /// Appends what was declared and is not written yet: kinds, threads and their names.
+    pub fn definitions(&mut self, out: &mut Vec<u8>) {
+        self.definer.runs.write(out);
+    }
+
+    /// Ends the section. What was declared and is not written yet comes before the end.
     pub fn end(&mut self, end: &End, out: &mut Vec<u8>) {
+        self.definitions(out);
         self.block(BlockKind::End, &end.payload(), out);
     }
 
