@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Process, Random, Threads, blocks, random_section, random_word, read, stack_table, tell_events};
-use stackweave_core::{EventKind, RawFrame};
-use stackweave_recording::file::{BlockKind, Encoded, Encoder, End, EndReason};
+use stackweave_core::{CodeId, EventKind, ModuleList, Names, Position, RawFrame, SourceLocation};
+use stackweave_recording::file::{BlockKind, Encoded, Encoder, End, EndReason, NameKind};
 
 #[test]
 fn every_event_in_is_every_event_out() {
@@ -93,4 +93,66 @@ fn a_thread_that_is_named_last_is_written_before_the_end() {
     encoder.end(&End { events: 0, lost: 0, residual_ns: 0, reason: EndReason::Stopped }, &mut file);
     assert_eq!(threads(&file), ["last"]);
     assert_eq!(blocks(&file).unwrap().last().map(|(header, _)| header.kind), Some(BlockKind::End));
+}
+
+#[test]
+fn what_lies_behind_a_line_is_told_once_somebody_knows() {
+    let frame = RawFrame::python(CodeId::new(1).unwrap(), 4, false).to_bits();
+    let mut encoder = Encoder::new(stack_table());
+    encoder.kind(&EventKind::BEGIN).unwrap();
+    let mut out = Encoded::default();
+    encoder.events(1, &[1, frame], &Process::default(), &mut out);
+    let mut file = [out.definitions, out.events].concat();
+    let names = |file: &[u8]| read(file).unwrap().0.names(1).iter().map(|name| name.kind).collect::<Vec<_>>();
+    encoder.describe_pending(&Process::default(), &mut file);
+    assert_eq!(names(&file), [NameKind::Python]);
+    encoder.describe_pending(&Process { has_extra_frames: true }, &mut file);
+    assert_eq!(names(&file), [NameKind::Python, NameKind::Extra, NameKind::Extra]);
+    assert!(encoder.take_pending().is_empty());
+}
+
+/// A process whose functions have long names, each another.
+struct LongNames;
+
+impl Names for LongNames {
+    fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
+        let name = format!("{frame:?} {}", "ö".repeat(1 << 20)).into();
+        Some(SourceLocation {
+            name,
+            qualname: None,
+            filename: "".into(),
+            first_line: None,
+            position: Position::default(),
+        })
+    }
+
+    fn has_extra_frames(&self) -> bool {
+        false
+    }
+
+    fn frames_behind(&self, _: &str, _: u32) -> Vec<SourceLocation> {
+        Vec::new()
+    }
+
+    fn modules(&self) -> ModuleList {
+        ModuleList::default()
+    }
+}
+
+#[test]
+fn many_definitions_are_cut_into_blocks_and_long_strings_too() {
+    let mut encoder = Encoder::new(stack_table());
+    encoder.kind(&EventKind::BEGIN).unwrap();
+    let frame = |code: u32| RawFrame::python(CodeId::new(code).unwrap(), 0, false);
+    let words: Vec<u64> = (1..=20).flat_map(|code| [1, frame(code).to_bits()]).collect();
+    let mut out = Encoded::default();
+    encoder.events(1, &words, &LongNames, &mut out);
+    let sizes: Vec<u32> = blocks(&out.definitions).unwrap().iter().map(|(header, _)| header.full_len).collect();
+    assert!(sizes.len() >= 10 && sizes.iter().all(|size| *size < 3 << 20), "{sizes:?}");
+    let (dictionary, _) = read(&[out.definitions, out.events].concat()).unwrap();
+    for code in 1..=20 {
+        let name = dictionary.string(dictionary.names(code)[0].name).unwrap();
+        assert!(name.starts_with(&format!("{:?} ö", frame(code))) && name.ends_with('ö'));
+        assert!(name.len() <= 1 << 20 && name.len() > (1 << 20) - 2);
+    }
 }

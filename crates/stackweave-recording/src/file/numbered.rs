@@ -1,67 +1,51 @@
 //! Things with numbers that mostly follow each other. A gap costs nothing, however wide.
 
+use std::collections::BTreeMap;
+
 use super::error::BlockError;
 
 /// Things by number.
 #[derive(Clone, Debug)]
 pub(super) struct Numbered<T> {
-    /// By first number; none touches another.
-    runs: Vec<Run<T>>,
+    /// Runs by their first number; none begins where another ends. Mostly there is one.
+    runs: BTreeMap<u32, Vec<T>>,
     count: usize,
-}
-
-#[derive(Clone, Debug)]
-struct Run<T> {
-    first: u32,
-    items: Vec<T>,
 }
 
 impl<T> Default for Numbered<T> {
     fn default() -> Self {
-        Self { runs: Vec::new(), count: 0 }
-    }
-}
-
-impl<T> Run<T> {
-    /// The number after the last.
-    fn end(&self) -> u64 {
-        u64::from(self.first) + self.items.len() as u64
+        Self { runs: BTreeMap::new(), count: 0 }
     }
 }
 
 impl<T> Numbered<T> {
     /// Adds things with the numbers from `first` on, none of which may be there yet. Number 0 is nothing's.
     pub(super) fn add(&mut self, first: u32, mut items: Vec<T>) -> Result<(), BlockError> {
-        let end = u64::from(first) + items.len() as u64;
-        if first == 0 || end > u64::from(u32::MAX) + 1 {
-            return Err(BlockError::Contradiction);
-        }
-        let at = self.runs.partition_point(|run| run.first <= first);
-        let is_free = self.runs.get(at).is_none_or(|next| end <= next.first.into());
-        let before = at.checked_sub(1).map(|before| &mut self.runs[before]);
-        if !is_free || before.as_ref().is_some_and(|before| before.end() > first.into()) {
+        let end = end(first, &items);
+        let last_end = u64::from(u32::MAX) + 1;
+        let next = self.runs.range(first..).next().map_or(last_end, |(next, _)| u64::from(*next));
+        let before = self.runs.range_mut(..first).next_back();
+        let free_from = before.as_ref().map_or(1, |(first, items)| self::end(**first, items));
+        if u64::from(first) < free_from || end > next {
             return Err(BlockError::Contradiction);
         }
         self.count += items.len();
         match before {
-            Some(before) if before.end() == u64::from(first) => before.items.append(&mut items),
+            Some((_, before)) if free_from == u64::from(first) => before.append(&mut items),
             _ if items.is_empty() => {}
-            _ => self.runs.insert(at, Run { first, items }),
+            _ => drop(self.runs.insert(first, items)),
         }
         Ok(())
     }
 
     #[inline]
     pub(super) fn get(&self, number: u32) -> Option<&T> {
-        let run = match &self.runs[..] {
-            [only] => only,
-            runs => &runs[runs.partition_point(|run| run.first <= number).checked_sub(1)?],
-        };
-        run.items.get(number.checked_sub(run.first)? as usize)
+        let (first, items) = self.runs.range(..=number).next_back()?;
+        items.get((number - first) as usize)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.runs.iter().flat_map(|run| (run.first..=u32::MAX).zip(&run.items))
+        self.runs.iter().flat_map(|(first, items)| (*first..=u32::MAX).zip(items))
     }
 
     /// How many there are.
@@ -72,8 +56,13 @@ impl<T> Numbered<T> {
     /// The greatest number; 0 if there is none.
     #[expect(clippy::cast_possible_truncation, reason = "checked when it was added")]
     pub(super) fn last(&self) -> u32 {
-        self.runs.last().map_or(0, |run| (run.end() - 1) as u32)
+        self.runs.last_key_value().map_or(0, |(first, items)| (end(*first, items) - 1) as u32)
     }
+}
+
+/// The number after the last.
+fn end<T>(first: u32, items: &[T]) -> u64 {
+    u64::from(first) + items.len() as u64
 }
 
 #[cfg(test)]
@@ -105,5 +94,14 @@ mod tests {
         }
         assert_eq!(numbered.add(u32::MAX, vec!['x', 'y']), Err(BlockError::Contradiction));
         assert_eq!((numbered.get(4), numbered.len()), (Some(&'d'), 2));
+    }
+
+    #[test]
+    fn runs_that_come_in_the_wrong_order_cost_no_more_than_others() {
+        let mut numbered = Numbered::default();
+        for number in (1..300_000_u32).rev() {
+            numbered.add(number * 2, vec![number]).unwrap();
+        }
+        assert_eq!((numbered.len(), numbered.get(24), numbered.get(25)), (299_999, Some(&12), None));
     }
 }
