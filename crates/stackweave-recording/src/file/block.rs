@@ -193,3 +193,56 @@ pub fn write_block(kind: BlockKind, section: u32, payload: &[u8], out: &mut Vec<
     out[start..start + BlockHeader::LEN].copy_from_slice(&header.to_bytes());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(kind: BlockKind, payload: &[u8]) -> (BlockHeader, Vec<u8>) {
+        let mut out = Vec::new();
+        write_block(kind, 0xabcd, payload, &mut out).unwrap();
+        let (header, stored) = out.split_first_chunk().unwrap();
+        (BlockHeader::parse(header).unwrap(), stored.to_vec())
+    }
+
+    #[test]
+    fn payloads_come_back() {
+        let noise: Vec<u8> = (0..5000_u32).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
+        for kind in (0..=255).map(BlockKind::from_number) {
+            for payload in [&[][..], b"short", &[7; 200], &noise] {
+                let (header, stored) = written(kind, payload);
+                assert_eq!((header.kind, header.section, header.full_len as usize), (kind, 0xabcd, payload.len()));
+                assert_eq!(header.payload(&stored, &mut vec![1, 2, 3]), Ok(payload));
+                assert!(stored.len() <= payload.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_head_of_events_is_read_without_decompressing() {
+        let head = EventsHead { thread: 3, count: 4, first_ticks: 5, last_ticks: 1 << 40 };
+        let mut payload = Vec::new();
+        head.write(&mut payload);
+        payload.extend([9; 1000]);
+        let (header, stored) = written(BlockKind::Events, &payload);
+        assert!(header.stored_len < 100);
+        assert_eq!((EventsHead::parse(&stored), EventsHead::parse(&payload)), (Ok(head), Ok(head)));
+    }
+
+    #[test]
+    fn bytes_that_are_not_those_written_are_refused() {
+        let (header, mut stored) = written(BlockKind::Events, &[9; 1000]);
+        assert_eq!(header.check(&stored), Ok(()));
+        assert_eq!(header.check(&stored[1..]), Err(BlockError::Cut));
+        stored[0] ^= 1;
+        assert_eq!(header.payload(&stored, &mut Vec::new()), Err(BlockError::Damaged));
+    }
+
+    #[test]
+    fn too_long_a_payload_is_not_written() {
+        let mut out = vec![1];
+        let payload = vec![0; MAX_PAYLOAD as usize + 1];
+        assert_eq!(write_block(BlockKind::Start, 0, &payload, &mut out), Err(BlockError::TooLong));
+        assert_eq!(out, [1]);
+    }
+}

@@ -48,7 +48,7 @@ impl Dictionary {
     }
 
     fn add_names(&mut self, run: &mut Cursor<'_>) -> Result<(), BlockError> {
-        for _ in 0..run.count(6)? {
+        for _ in 0..run.count(2)? {
             let frame = run.small()?;
             let count = run.count(4)?;
             let names = (0..count).map(|_| definitions::name(run)).collect::<Result<_, _>>()?;
