@@ -4,7 +4,9 @@
 //! time has come, not before, so what is in memory is one block of each thread that was active at that moment.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashMap};
+use std::mem;
 use std::ops::{ControlFlow, Range};
 
 use super::error::ReadError;
@@ -105,22 +107,27 @@ impl TimeOrder {
         for process in 0..processes.len() {
             order.add_streams(process, threads);
         }
-        (0..order.streams.len()).for_each(|stream| order.wait(stream));
+        let first = |stream| order.next_time(stream).map(|time| Reverse((time, stream)));
+        order.waiting = (0..order.streams.len()).filter_map(first).collect();
         order
     }
 
     /// The next event; `None` behind the last.
     pub fn next_event(&mut self) -> Result<Option<TimedEvent<'_>>, ReadError> {
-        if let Some(stream) = self.current.take()
-            && let Some(time_ns) = self.step(stream)
-        {
-            self.current = Some(stream);
-            return Ok(self.event(stream, time_ns));
-        }
-        while let Some(Reverse((_, stream))) = self.waiting.pop() {
-            if let Some(time_ns) = self.ready(stream)? {
+        let mut turn = match self.current.take() {
+            Some(stream) => self.step(stream),
+            None => self.waiting.pop().map(|Reverse(first)| first),
+        };
+        while let Some((time_ns, stream)) = turn {
+            if self.streams[stream].open.is_none() {
+                self.open(stream)?;
+                // A block may begin later than it says, and may be damaged.
+                turn = self.turn_after(stream);
+            } else if self.range.as_ref().is_none_or(|range| range.contains(&time_ns)) {
                 self.current = Some(stream);
                 return Ok(self.event(stream, time_ns));
+            } else {
+                turn = self.step(stream);
             }
         }
         Ok(None)
@@ -185,48 +192,55 @@ impl TimeOrder {
         self.processes[stream.process].section().places.get(number as usize).copied()
     }
 
-    /// When the next event of the block that `stream` has open happened.
+    /// When `stream` goes on, at the earliest if its block is not open yet.
     fn next_time(&self, stream: usize) -> Option<i64> {
-        let Stream { process, open, .. } = &self.streams[stream];
-        Some(self.axis.time_ns(&self.processes[*process], open.as_ref()?.ticks?))
-    }
-
-    /// Puts `stream` into the heap, if it goes on.
-    fn wait(&mut self, stream: usize) {
-        let time = if self.streams[stream].open.is_some() {
-            self.next_time(stream)
-        } else {
-            let process = &self.processes[self.streams[stream].process];
-            self.place(stream).map(|place| self.axis.time_ns(process, place.first_ticks))
+        let ticks = match &self.streams[stream].open {
+            Some(block) => block.ticks,
+            None => self.place(stream).map(|place| place.first_ticks),
         };
-        if let Some(time) = time {
-            self.waiting.push(Reverse((time, stream)));
-        }
+        Some(self.axis.time_ns(&self.processes[self.streams[stream].process], ticks?))
     }
 
-    /// Leaves an event of `stream` behind. Says when the next one happened, as [`TimeOrder::ready`] does.
-    fn step(&mut self, stream: usize) -> Option<i64> {
+    /// Leaves an event of `stream` behind. Gives the stream whose turn it is then, and when that goes on.
+    fn step(&mut self, stream: usize) -> Option<(i64, usize)> {
         if let Some(block) = &mut self.streams[stream].open {
             block.step();
+            if block.ticks.is_none() {
+                self.close(stream);
+            }
         }
-        let Some(time) = self.next_time(stream) else {
+        self.turn_after(stream)
+    }
+
+    /// The stream whose turn it is, and when it goes on: `stream`, which is not in the heap, unless another is earlier.
+    fn turn_after(&mut self, stream: usize) -> Option<(i64, usize)> {
+        let time = self.next_time(stream);
+        let Some(mut first) = self.waiting.peek_mut() else { return Some((time?, stream)) };
+        match time {
+            None => Some(PeekMut::pop(first).0),
+            Some(time) if first.0.0 < time => Some(mem::replace(&mut *first, Reverse((time, stream))).0),
+            Some(time) => Some((time, stream)),
+        }
+    }
+
+    /// Reads the block that `stream` is at, or leaves it behind if it is damaged or empty.
+    fn open(&mut self, stream: usize) -> Result<(), ReadError> {
+        let Some(place) = self.place(stream) else { return Ok(()) };
+        let mut events = self.spare.pop().unwrap_or_default();
+        let process = &self.processes[self.streams[stream].process];
+        if process.read(&place, &mut self.reader, &mut events)?.is_err() {
+            self.missing.damaged.add(place.range());
+            self.spare.push(events);
             self.close(stream);
-            self.wait(stream);
-            return None;
-        };
-        if self.is_wanted(time) && !self.is_anothers_turn(time) {
-            return Some(time);
+            return Ok(());
         }
-        self.waiting.push(Reverse((time, stream)));
-        None
-    }
-
-    fn is_wanted(&self, time: i64) -> bool {
-        self.range.as_ref().is_none_or(|range| range.contains(&time))
-    }
-
-    fn is_anothers_turn(&self, time: i64) -> bool {
-        self.waiting.peek().is_some_and(|Reverse((first, _))| *first < time)
+        let block = OpenBlock::new(events);
+        let is_empty = block.ticks.is_none();
+        self.streams[stream].open = Some(block);
+        if is_empty {
+            self.close(stream);
+        }
+        Ok(())
     }
 
     /// Leaves the block behind that `stream` is at.
@@ -236,40 +250,6 @@ impl TimeOrder {
         let stream = &mut self.streams[stream];
         stream.done += 1;
         self.spare.extend(stream.open.take().map(|block| block.events));
-    }
-
-    /// When the next event of `stream` happened, if it is this stream's turn and the event is wanted. Otherwise the stream
-    /// waits again, or is at its end.
-    fn ready(&mut self, stream: usize) -> Result<Option<i64>, ReadError> {
-        if self.streams[stream].open.is_none() && !self.open(stream)? {
-            self.close(stream);
-            self.wait(stream);
-            return Ok(None);
-        }
-        match self.next_time(stream) {
-            // A block may begin later than it says.
-            Some(time) if self.is_anothers_turn(time) => {
-                self.wait(stream);
-                Ok(None)
-            }
-            Some(time) if self.is_wanted(time) => Ok(Some(time)),
-            _ => Ok(self.step(stream)),
-        }
-    }
-
-    /// Reads the block that `stream` is at; false if that is damaged.
-    fn open(&mut self, stream: usize) -> Result<bool, ReadError> {
-        let Some(place) = self.place(stream) else { return Ok(false) };
-        let mut events = self.spare.pop().unwrap_or_default();
-        let process = &self.processes[self.streams[stream].process];
-        let is_whole = process.read(&place, &mut self.reader, &mut events)?.is_ok();
-        if is_whole {
-            self.streams[stream].open = Some(OpenBlock::new(events));
-        } else {
-            self.missing.damaged.add(place.range());
-            self.spare.push(events);
-        }
-        Ok(is_whole)
     }
 
     fn event(&self, stream: usize, time_ns: i64) -> Option<TimedEvent<'_>> {
