@@ -80,6 +80,16 @@ fn a_recording_that_was_not_closed_says_so() {
 }
 
 #[test]
+fn what_a_process_writes_behind_its_end_is_its_own() {
+    let mut made = busy(7, 1, 2, 9).end();
+    made.clock(9_999, 99_999);
+    made.steps(1, &[(9_999, 1)]);
+    let recording = open_bytes(&made.bytes).unwrap();
+    assert_eq!(steps_of(&recording.processes()[0]), made.all_steps());
+    assert_eq!(recording.report(), Vec::<String>::new());
+}
+
+#[test]
 fn lost_events_are_counted_by_reason() {
     let mut made = Maker::new(7, 0);
     made.lost(LossReason::Full, 10);

@@ -74,7 +74,7 @@ struct Builder {
     scratch: Vec<u8>,
 }
 
-/// A section whose end has not been seen.
+/// The section that blocks belong to. It goes on behind its End block until the next one starts: the tag tells.
 #[derive(Debug)]
 struct Growing {
     section: Section,
@@ -122,9 +122,6 @@ impl Builder {
         };
         if added.is_err() {
             open.section.missing.damaged.add(block.range());
-        }
-        if open.section.end.is_some() {
-            self.close();
         }
         Ok(())
     }
