@@ -112,7 +112,7 @@ impl TimeOrder {
         order
     }
 
-    /// The next event; `None` behind the last.
+    /// The next event; `None` behind the last. What could not be read is tried again by the next call.
     pub fn next_event(&mut self) -> Result<Option<TimedEvent<'_>>, ReadError> {
         let mut turn = match self.current.take() {
             Some(stream) => self.step(stream),
@@ -120,7 +120,10 @@ impl TimeOrder {
         };
         while let Some((time_ns, stream)) = turn {
             if self.streams[stream].open.is_none() {
-                self.open(stream)?;
+                if let Err(error) = self.open(stream) {
+                    self.waiting.push(Reverse((time_ns, stream)));
+                    return Err(error);
+                }
                 // A block may begin later than it says, and may be damaged.
                 turn = self.turn_after(stream);
             } else if self.range.as_ref().is_none_or(|range| range.contains(&time_ns)) {
