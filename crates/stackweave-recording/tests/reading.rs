@@ -378,6 +378,33 @@ fn a_process_that_is_there_twice_is_read_once() {
 }
 
 #[test]
+fn of_two_recordings_with_the_same_events_the_closed_one_is_read() {
+    let made = busy(7, 1, 3, 20);
+    let folder = Folder::new();
+    folder.write("a-killed.swv", &made.bytes);
+    let closed = folder.write("b-closed.swv", &made.end().bytes);
+    let recording = Recording::open(&folder.0).unwrap();
+    let [process] = recording.processes() else { panic!("{recording:?}") };
+    assert_eq!((process.path(), process.missing().is_unclosed), (&*closed, false));
+}
+
+#[test]
+fn a_file_that_was_written_anew_since_it_was_opened_gives_nothing_of_another_recording() {
+    let with = |steps: &[(u64, u64)]| {
+        let mut made = Maker::new(7, 0);
+        made.steps(1, steps);
+        made.end().bytes
+    };
+    let folder = Folder::new();
+    let path = folder.write("a.swv", &with(&[(1, 1), (2, 2)]));
+    let recording = Recording::open(&path).unwrap();
+    // The same file, with a longer block where the other was.
+    folder.write("a.swv", &with(&[(1, 3), (2, 4), (3, 5)]));
+    let (steps, missing) = making::visited(&recording.processes()[0]);
+    assert_eq!((steps, missing.damaged.count()), (Steps::new(), 1));
+}
+
+#[test]
 fn two_dumps_of_one_process_are_both_read() {
     let dump = |ticks: u64| {
         let mut made = Maker::new(7, 0);

@@ -202,6 +202,16 @@ fn garbage_in_front_is_stepped_over() {
 }
 
 #[test]
+fn a_header_is_found_wherever_it_lies_in_what_is_read_at_once() {
+    let made = Maker::new(7, 0);
+    for garbage in (64 << 10) - 2 * BlockHeader::LEN..(64 << 10) + 2 * BlockHeader::LEN {
+        let bytes = [&vec![0xf5; garbage][..], &made.bytes].concat();
+        let recording = open_bytes(&bytes).unwrap_or_else(|error| panic!("behind {garbage} bytes: {error}"));
+        assert_eq!(recording.missing().damaged.bytes(), garbage as u64);
+    }
+}
+
+#[test]
 fn a_block_whose_events_are_damaged_is_told_by_the_visit() {
     let made = busy(7, 14, 2, 20).end();
     let hit = made.blocks.iter().filter(|block| matches!(block.1, Made::Events(..))).nth(5).unwrap().0.clone();
