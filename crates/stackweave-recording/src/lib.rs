@@ -12,9 +12,16 @@ pub mod clock;
 #[forbid(unsafe_code)]
 pub mod file;
 
+#[cfg(all(target_os = "linux", not(stackweave_unsupported)))]
+pub mod live;
+
 #[forbid(unsafe_code)]
 pub mod read;
 
+#[cfg(all(target_os = "linux", not(stackweave_unsupported)))]
+pub use live::{
+    FlushError, KindNumber, Options, Recorder, RecorderStats, Ring, StartError, Summary, WhenFull, set_waiter,
+};
 pub use read::{
     MergeError, MergeSummary, Missing, OpenError, ProcessRecording, ReadError, Recording, TimeAxis, TimeOrder,
     TimedEvent, merge, merge_to,

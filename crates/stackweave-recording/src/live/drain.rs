@@ -1,0 +1,274 @@
+//! Takes events out of the lanes, and has them encoded and written.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use stackweave_core::Names;
+
+use super::chunk::Chunk;
+use super::kinds::Kinds;
+use super::lane::Lane;
+use super::outcome::FlushError;
+use super::output::{Output, lost};
+use super::points::Points;
+use super::process;
+use super::session::{Session, Setting};
+use super::tally::Counted;
+use crate::file::{Answered, Encoded, Encoder, End, EndReason, LossReason, Pending};
+
+/// So many encoded bytes are written at once.
+const BATCH: usize = 1 << 20;
+/// How often the system is asked what threads are called.
+const NAMES_EVERY: Duration = Duration::from_secs(1);
+
+pub(super) struct Drain {
+    session: Arc<Session>,
+    names: Arc<dyn Names + Send + Sync>,
+    kinds: Arc<Kinds>,
+    known_kinds: usize,
+    encoder: Encoder,
+    encoded: Encoded,
+    notes: Vec<u8>,
+    batch: Option<Counted>,
+    lanes: Vec<KnownLane>,
+    points: Points,
+    output: Output,
+    names_asked: Instant,
+}
+
+/// A lane that the writer knows, and has a reference to.
+struct KnownLane {
+    lane: *mut Lane,
+    name: String,
+    /// Whether somebody has given that name, so that the system need not be asked.
+    is_named: bool,
+    has_ended: bool,
+}
+
+impl KnownLane {
+    fn lane(&self) -> &Lane {
+        // SAFETY: the writer's reference lives until `release`.
+        unsafe { &*self.lane }
+    }
+}
+
+impl Drain {
+    pub(super) fn new(session: &Arc<Session>, setting: &Setting, encoder: Encoder, output: Output) -> Self {
+        Self {
+            session: Arc::clone(session),
+            names: Arc::clone(&setting.names),
+            kinds: Arc::clone(&setting.kinds),
+            known_kinds: 0,
+            encoder,
+            encoded: Encoded::default(),
+            notes: Vec::new(),
+            batch: None,
+            lanes: Vec::new(),
+            points: Points::new(session.clock, session.first_point),
+            output,
+            names_asked: Instant::now(),
+        }
+    }
+
+    /// Writes the chunks that are full.
+    pub(super) fn full_chunks(&mut self) {
+        self.meet_new_lanes();
+        self.take_full_chunks();
+        // Kept for the next flush to tell.
+        let _ = self.write();
+    }
+
+    /// Writes all that was recorded before the call.
+    pub(super) fn all(&mut self) -> Result<(), FlushError> {
+        self.meet_new_lanes();
+        // Before the queue is looked at: the last chunk of a thread that has ended is in it.
+        for known in &mut self.lanes {
+            known.has_ended = known.lane().has_ended();
+        }
+        self.take_full_chunks();
+        for index in 0..self.lanes.len() {
+            let lane = self.lanes[index].lane;
+            // SAFETY: the writer's reference.
+            if let Some((chunk, end)) = unsafe { &*lane }.partial() {
+                self.take_words(chunk, end);
+            }
+        }
+        self.tell_names();
+        if !self.output.is_failing() {
+            self.tell_losses();
+        }
+        let result = self.write();
+        self.forget_ended_lanes();
+        result
+    }
+
+    /// What only an interpreter can tell.
+    pub(super) fn take_pending(&mut self) -> Pending {
+        self.encoder.take_pending()
+    }
+
+    /// Writes what an interpreter has told.
+    pub(super) fn tell(&mut self, answered: Answered) -> Result<(), FlushError> {
+        self.encoder.describe(answered, &mut self.notes);
+        self.write()
+    }
+
+    /// Names a thread of the system's number `tid`, if it has recorded.
+    pub(super) fn name(&mut self, tid: u32, name: String) {
+        if let Some(known) = self.lanes.iter_mut().rev().find(|known| known.lane().shared.tid == tid) {
+            let number = known.lane().shared.number;
+            (known.name, known.is_named) = (name, true);
+            self.encoder.thread(number, tid, &known.name);
+        }
+    }
+
+    /// Writes the ring to a file.
+    pub(super) fn dump(&mut self, path: &Path, reason: EndReason) -> Result<(), FlushError> {
+        let point = self.points.take();
+        self.output.point(&mut self.encoder, point, &mut self.notes);
+        self.write()?;
+        self.output.dump(&mut self.encoder, path, (self.points.residual_ns(), reason))
+    }
+
+    /// Ends the recording, after a last [`Drain::all`].
+    pub(super) fn end(&mut self, reason: EndReason) {
+        self.output.retry_now();
+        self.tell_losses();
+        let point = self.points.take();
+        self.output.point(&mut self.encoder, point, &mut self.notes);
+        let _ = self.write();
+        if self.output.is_ring() {
+            self.output.count_overwritten();
+            return;
+        }
+        let stats = self.session.stats();
+        let (events, lost) = (stats.events, stats.lost.values().sum());
+        self.encoder.end(&End { events, lost, residual_ns: self.points.residual_ns(), reason }, &mut self.notes);
+        let _ = self.write();
+    }
+
+    /// Gives up its references.
+    pub(super) fn release(mut self) {
+        for known in self.lanes.drain(..) {
+            // SAFETY: the writer's reference, used no more.
+            unsafe { Lane::release(known.lane) };
+        }
+    }
+
+    fn meet_new_lanes(&mut self) {
+        let (lanes, encoder) = (&mut self.lanes, &mut self.encoder);
+        let first = lanes.len();
+        self.session.take_new_lanes(|lane| {
+            lanes.push(KnownLane { lane, name: String::new(), is_named: false, has_ended: false });
+        });
+        for known in &mut lanes[first..] {
+            let (number, tid) = (known.lane().shared.number, known.lane().shared.tid);
+            let given = known.lane().take_name();
+            known.is_named = given.is_some();
+            known.name = given.or_else(|| process::thread_name(tid)).unwrap_or_default();
+            known.lane().shared.is_known.set(true);
+            encoder.thread(number, tid, &known.name);
+        }
+    }
+
+    /// Threads may get other names, which the system is asked for now and then.
+    fn tell_names(&mut self) {
+        let ask = self.names_asked.elapsed() >= NAMES_EVERY;
+        for known in &mut self.lanes {
+            let (number, tid) = (known.lane().shared.number, known.lane().shared.tid);
+            let given = known.lane().take_name();
+            known.is_named |= given.is_some();
+            let name = given.or_else(|| (ask && !known.is_named).then(|| process::thread_name(tid)).flatten());
+            if let Some(name) = name
+                && name != known.name
+            {
+                self.encoder.thread(number, tid, &name);
+                known.name = name;
+            }
+        }
+        if ask {
+            self.names_asked = Instant::now();
+        }
+    }
+
+    fn take_full_chunks(&mut self) {
+        let session = Arc::clone(&self.session);
+        session.full.take(|chunk| {
+            // SAFETY: out of the queue, so the writer's. Its lane is known, or new: the writer has a reference either way.
+            let (head, lane) = unsafe { (&*chunk, &*(*chunk).lane.get()) };
+            if !lane.shared.is_known.get() {
+                self.meet_new_lanes();
+            }
+            self.take_words(head, head.words.get());
+            lane.shared.expected.set(head.sequence.get() + 1);
+            session.pool.give_back(chunk);
+        });
+    }
+
+    /// Encodes what is new in a chunk, up to `end` words.
+    fn take_words(&mut self, chunk: &Chunk, end: usize) {
+        // SAFETY: the chunk's lane has published that many words; none is written twice before the chunk is given back.
+        let words = unsafe { chunk.untaken(end) };
+        let Some(first) = words.first() else { return };
+        // SAFETY: the writer has a reference to the lane of every chunk it takes.
+        let thread = unsafe { &*chunk.lane.get() }.shared.number;
+        for kind in self.kinds.since(self.known_kinds) {
+            self.encoder.kind(kind);
+            self.known_kinds += 1;
+        }
+        let taken = self.encoder.events(thread, words, &*self.names, &mut self.encoded);
+        let counted = |count| Counted { count, first_ticks: first >> 8, last_ticks: self.points.now().max(first >> 8) };
+        if taken.words < words.len() {
+            self.session.counts.lose(LossReason::NotUnderstood, 1);
+            self.encoder.lost(&lost(LossReason::NotUnderstood, thread, counted(1)), &mut self.notes);
+        }
+        let of = counted(taken.events);
+        self.batch = Some(self.batch.map_or(of, |others| others.and(of)));
+        chunk.taken.set(end);
+        if self.output.is_ring() || self.encoded.events.len() >= BATCH {
+            let _ = self.write();
+        }
+    }
+
+    fn tell_losses(&mut self) {
+        let session = Arc::clone(&self.session);
+        let mut tell = |reason, thread, tally: &super::tally::Tally| {
+            if let Some(counted) = tally.take() {
+                session.counts.lose(reason, counted.count);
+                self.encoder.lost(&lost(reason, thread, counted), &mut self.notes);
+            }
+        };
+        tell(LossReason::NoMemory, 0, &session.no_memory);
+        tell(LossReason::Interrupted, 0, &session.interrupted);
+        for known in &self.lanes {
+            let shared = &known.lane().shared;
+            tell(LossReason::Full, shared.number, &shared.full);
+            tell(LossReason::Interrupted, shared.number, &shared.interrupted);
+            tell(LossReason::TooLarge, shared.number, &shared.too_large);
+            tell(LossReason::NoMemory, shared.number, &shared.no_memory);
+        }
+    }
+
+    fn write(&mut self) -> Result<(), FlushError> {
+        let batch = self.batch.take();
+        if !self.output.is_failing()
+            && let Some(point) = self.points.if_due(batch.is_some())
+        {
+            self.output.point(&mut self.encoder, point, &mut self.notes);
+        }
+        let now = self.points.now();
+        self.output.write(&mut self.encoder, (&mut self.encoded, &mut self.notes), batch, now)
+    }
+
+    fn forget_ended_lanes(&mut self) {
+        self.lanes.retain(|known| {
+            if known.has_ended && !self.output.is_failing() {
+                // SAFETY: its thread has ended, and all it recorded is taken.
+                unsafe { Lane::release(known.lane) };
+                return false;
+            }
+            true
+        });
+    }
+}

@@ -1,0 +1,144 @@
+//! What happens to recordings when a process forks, and when it ends.
+//!
+//! In a child, another thread of the parent may have held any lock at the fork, and no writer runs. So a child never touches
+//! what its parent was recording with: it counts itself a generation later, and makes its own at its first event.
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Once, Weak};
+use std::{io, ptr};
+
+use super::lanes;
+use super::recorder::Inner;
+
+static GENERATION: AtomicU64 = AtomicU64::new(1);
+static THREAD_END: AtomicU32 = AtomicU32::new(0);
+static ENDING: Slots = Slots(AtomicPtr::new(ptr::null_mut()));
+
+/// How many forks lie between the process that first recorded and this one, and 1.
+pub(super) fn generation() -> u64 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+/// This process turns out to be a child. Async-signal-safe.
+pub(super) fn begin_generation() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    lanes::forget_all();
+}
+
+extern "C" fn in_child() {
+    begin_generation();
+}
+
+extern "C" fn at_thread_end(_: *mut libc::c_void) {
+    lanes::end_of_thread();
+}
+
+extern "C" fn at_exit() {
+    ENDING.for_each(Inner::stop_at_exit);
+}
+
+/// Asks the system once to be told of forks, of the ends of threads, and of the end of the process.
+pub(super) fn watch() -> io::Result<()> {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let mut key: libc::pthread_key_t = 0;
+        // SAFETY: the functions given stay loaded as long as the process uses them; the key has a place.
+        unsafe {
+            if libc::pthread_key_create(&raw mut key, Some(at_thread_end)) == 0 {
+                THREAD_END.store(key + 1, Ordering::Release);
+            }
+            libc::pthread_atfork(None, None, Some(in_child));
+            libc::atexit(at_exit);
+        }
+    });
+    if THREAD_END.load(Ordering::Acquire) == 0 {
+        return Err(io::Error::other("the system has no key for thread-specific data left"));
+    }
+    Ok(())
+}
+
+/// Lets [`lanes::end_of_thread`] run at the end of the calling thread: after the destructors of its thread-locals, and
+/// again if it records after that.
+pub(super) fn watch_this_thread() {
+    if let Some(key) = THREAD_END.load(Ordering::Acquire).checked_sub(1) {
+        // SAFETY: the key exists; the value is only compared with null.
+        unsafe { libc::pthread_setspecific(key, ptr::without_provenance(1)) };
+    }
+}
+
+/// Stops this recorder when the process ends, if it lives then.
+pub(super) fn stop_at_exit(recorder: Weak<Inner>) {
+    ENDING.put(recorder.into_raw().cast_mut());
+}
+
+/// It is being dropped, and stopped by that.
+pub(super) fn forget(recorder: &Inner) {
+    let recorder = ptr::from_ref(recorder).cast_mut();
+    if ENDING.remove(recorder) {
+        // SAFETY: came from `Weak::into_raw`, and was taken out.
+        drop(unsafe { Weak::from_raw(recorder) });
+    }
+}
+
+/// Recorders that are to be stopped at exit. A list without locks, whose places are used again.
+struct Slots(AtomicPtr<Slot>);
+
+struct Slot {
+    recorder: AtomicPtr<Inner>,
+    next: *mut Slot,
+}
+
+impl Slots {
+    fn put(&self, recorder: *mut Inner) {
+        let empty = ptr::null_mut();
+        let exchange =
+            |slot: &Slot| slot.recorder.compare_exchange(empty, recorder, Ordering::AcqRel, Ordering::Relaxed);
+        if !self.slots().any(|slot| exchange(slot).is_ok()) {
+            self.add(recorder);
+        }
+    }
+
+    /// Whether it was there.
+    fn remove(&self, recorder: *mut Inner) -> bool {
+        let empty = ptr::null_mut();
+        let exchange =
+            |slot: &Slot| slot.recorder.compare_exchange(recorder, empty, Ordering::AcqRel, Ordering::Relaxed);
+        self.slots().any(|slot| exchange(slot).is_ok())
+    }
+
+    fn add(&self, recorder: *mut Inner) {
+        let slot = Box::into_raw(Box::new(Slot { recorder: AtomicPtr::new(recorder), next: ptr::null_mut() }));
+        let mut first = self.0.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: nobody else knows of it before the exchange.
+            unsafe { (*slot).next = first };
+            match self.0.compare_exchange_weak(first, slot, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => first = now,
+            }
+        }
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &'static Slot> {
+        // SAFETY: slots are leaked, and do not change but for their recorder.
+        let mut next = unsafe { self.0.load(Ordering::Acquire).as_ref() };
+        std::iter::from_fn(move || {
+            let slot = next?;
+            // SAFETY: as above.
+            next = unsafe { slot.next.as_ref() };
+            Some(slot)
+        })
+    }
+
+    fn for_each(&self, stop: impl Fn(&Inner)) {
+        for slot in self.slots() {
+            let recorder = slot.recorder.swap(ptr::null_mut(), Ordering::AcqRel);
+            if !recorder.is_null() {
+                // SAFETY: came from `Weak::into_raw`, and was taken out by the swap.
+                if let Some(recorder) = unsafe { Weak::from_raw(recorder) }.upgrade() {
+                    stop(&recorder);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Recording: a buffer for each thread, one writer, and what happens when it is slow, when the disk is full, when the
+//! process forks, and when it ends.
+//!
+//! A thread appends events to its *chunk*, 64 KiB of memory that is its own (`lane.rs`), and publishes each by one store. Full
+//! chunks go to the writer through a queue without locks (`chunk.rs`), and come back through a pool (`pool.rs`), so that
+//! memory stays warm. The writer (`writer.rs`, `drain.rs`) also takes what is published in chunks that are not full, as
+//! often as [`Options::flush_every`] says, without the thread noticing.
+
+#[cfg(target_arch = "x86_64")]
+#[path = "thread_words_x86_64.rs"]
+mod thread_words;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "thread_words_portable.rs"]
+mod thread_words;
+
+mod chunk;
+mod drain;
+mod file_sink;
+mod fork;
+mod futex;
+mod kinds;
+mod lane;
+mod lanes;
+mod options;
+mod orders;
+mod outcome;
+mod output;
+mod points;
+mod pool;
+mod process;
+mod recorder;
+mod ring;
+mod session;
+mod tally;
+mod writer;
+
+pub use kinds::KindNumber;
+pub use options::{Options, Ring, WhenFull};
+pub use outcome::{FlushError, RecorderStats, StartError, Summary};
+pub use recorder::Recorder;
+pub use session::{Waiter, set_waiter};

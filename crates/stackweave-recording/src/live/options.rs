@@ -1,0 +1,168 @@
+//! How to record.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How to record, and where to.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+pub struct Options {
+    /// The file. Those of forked children lie beside it: `out.swv` and `out.4242.swv`.
+    pub path: PathBuf,
+    /// How many bytes of full buffers may wait for the writer, all threads together. Each thread that records has
+    /// 64 KiB beyond that.
+    pub memory: usize,
+    /// What happens when they are full.
+    pub when_full: WhenFull,
+    /// Keep the last events only, in memory, until they are dumped.
+    pub ring: Option<Ring>,
+    /// In ring mode, dump when the recording stops, or the process exits.
+    pub dump_at_exit: bool,
+    /// How often all that was recorded goes to the file: what `kill -9` can lose.
+    pub flush_every: Duration,
+    /// Whether a forked child is recorded too, in a file of its own.
+    pub follow_forks: bool,
+    /// Whether programs that this one starts shall record too, if they ask by
+    /// [`Recorder::from_environment`](super::Recorder::from_environment).
+    pub subprocesses: bool,
+    /// Whether a file that is there already may be replaced.
+    pub overwrite: bool,
+    /// The version of Python in this process.
+    pub python: Option<String>,
+    /// What else the recording should say about itself.
+    pub extra: BTreeMap<String, String>,
+}
+
+/// What a thread does that has an event to record, and no room for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WhenFull {
+    /// It waits for the writer.
+    #[default]
+    Block,
+    /// It goes on, and the event is lost; lost events are counted.
+    Drop,
+}
+
+/// How much a flight recorder keeps; what passes either limit is dropped, oldest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ring {
+    /// So many bytes of events, as they would be in the file.
+    pub bytes: Option<u64>,
+    /// The events of so many seconds.
+    pub seconds: Option<f64>,
+}
+
+const MEBIBYTE: usize = 1 << 20;
+/// Splits the settings from each other and from the path in the environment.
+const SEPARATOR: u8 = b';';
+
+impl Options {
+    /// Records to this file, waits for a slow disk, and follows forks.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            memory: 64 * MEBIBYTE,
+            when_full: WhenFull::Block,
+            ring: None,
+            dump_at_exit: false,
+            flush_every: Duration::from_millis(200),
+            follow_forks: true,
+            subprocesses: false,
+            overwrite: false,
+            python: None,
+            extra: BTreeMap::new(),
+        }
+    }
+
+    /// What a program that is started from here needs to know.
+    pub(super) fn to_environment(&self) -> OsString {
+        let ring = self.ring.unwrap_or_default();
+        let flags = [self.ring.is_some(), self.dump_at_exit, self.follow_forks, self.when_full == WhenFull::Drop];
+        let mut text: Vec<u8> = flags.iter().map(|flag| if *flag { b'1' } else { b'0' }).collect();
+        let numbers = [
+            self.memory as u64,
+            u64::try_from(self.flush_every.as_micros()).unwrap_or(u64::MAX),
+            ring.bytes.unwrap_or(u64::MAX),
+            ring.seconds.map_or(u64::MAX, f64::to_bits),
+        ];
+        for number in numbers {
+            text.push(SEPARATOR);
+            text.extend_from_slice(number.to_string().as_bytes());
+        }
+        text.push(SEPARATOR);
+        text.extend_from_slice(self.path.as_os_str().as_bytes());
+        OsString::from_vec(text)
+    }
+
+    /// The inverse of [`Options::to_environment`]; `None` if it is something else.
+    pub(super) fn from_environment(text: &OsStr) -> Option<Self> {
+        let mut parts = text.as_bytes().splitn(6, |byte| *byte == SEPARATOR);
+        let flags = parts.next()?;
+        let &[is_ring, dump_at_exit, follow_forks, drops] = flags else { return None };
+        let mut number = || str::from_utf8(parts.next()?).ok()?.parse::<u64>().ok();
+        let (memory, flush, bytes, seconds) = (number()?, number()?, number()?, number()?);
+        let given = |value: u64| (value != u64::MAX).then_some(value);
+        let ring = Ring { bytes: given(bytes), seconds: given(seconds).map(f64::from_bits) };
+        Some(Self {
+            memory: usize::try_from(memory).ok()?,
+            when_full: if drops == b'1' { WhenFull::Drop } else { WhenFull::Block },
+            ring: (is_ring == b'1').then_some(ring),
+            dump_at_exit: dump_at_exit == b'1',
+            flush_every: Duration::from_micros(flush),
+            follow_forks: follow_forks == b'1',
+            subprocesses: true,
+            ..Self::new(OsStr::from_bytes(parts.next()?))
+        })
+    }
+}
+
+/// The file beside `path` that is the `attempt`th choice of this process: `out.swv`, `out.4242.swv`, `out.4242-2.swv`.
+pub(super) fn path_of_process(path: &Path, pid: u32, attempt: u32) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{pid}"));
+    if attempt > 1 {
+        name.push(format!("-{attempt}"));
+    }
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_pass_through_the_environment() {
+        let mut options = Options {
+            subprocesses: true,
+            memory: 12_345,
+            when_full: WhenFull::Drop,
+            follow_forks: false,
+            flush_every: Duration::from_micros(77),
+            ..Options::new(OsStr::from_bytes(b"/data;1/\xff out.swv"))
+        };
+        assert_eq!(Options::from_environment(&options.to_environment()), Some(options.clone()));
+        options.ring = Some(Ring { bytes: Some(9), seconds: Some(1.5) });
+        options.dump_at_exit = true;
+        assert_eq!(Options::from_environment(&options.to_environment()), Some(options.clone()));
+        options.ring = Some(Ring { bytes: None, seconds: None });
+        assert_eq!(Options::from_environment(&options.to_environment()), Some(options));
+        for other in ["", "0000", "0000;1;2;3;4", "00;1;2;3;4;p", "0000;1;x;3;4;p"] {
+            assert_eq!(Options::from_environment(OsStr::new(other)), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn each_process_has_a_file_beside_the_first() {
+        let beside = |path: &str, attempt| path_of_process(Path::new(path), 42, attempt).display().to_string();
+        assert_eq!(beside("/data/out.swv", 1), "/data/out.42.swv");
+        assert_eq!(beside("out", 2), "out.42-2");
+        assert_eq!(beside("a.b.swv", 1), "a.b.42.swv");
+    }
+}

@@ -1,0 +1,230 @@
+//! Where encoded events go: to the file, as far as it can be written, or to the ring.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::file_sink::FileSink;
+use super::options::path_of_process;
+use super::outcome::{FlushError, StartError};
+use super::ring::Ring;
+use super::session::{Session, Setting};
+use super::tally::Counted;
+use crate::clock::ClockPoint;
+use crate::file::{Encoded, Encoder, End, EndReason, LossReason, Lost};
+
+/// A process tries so many names beside the first one's.
+const ATTEMPTS: u32 = 100;
+
+#[derive(Debug)]
+pub(super) struct Output {
+    session: Arc<Session>,
+    target: Target,
+    /// Events that could not be written since the last time that it went well.
+    unwritten: Option<Counted>,
+    /// Definitions that could not be written: later events need them.
+    owed: Vec<u8>,
+    retry_at: Option<Instant>,
+    retry_after: Duration,
+}
+
+#[derive(Debug)]
+enum Target {
+    File(FileSink),
+    Ring(Ring),
+}
+
+impl Output {
+    /// Makes the file, unless it is a ring, and says where it is.
+    pub(super) fn begin(
+        session: &Arc<Session>,
+        setting: &Setting,
+        (start, ticks_per_second): (Vec<u8>, u64),
+    ) -> Result<(Self, PathBuf), StartError> {
+        let (target, path, owed) = if let Some(limits) = setting.options.ring {
+            let path = free_path(setting, session.pid())?;
+            (Target::Ring(Ring::new(limits, ticks_per_second, start, session.first_point)), path, Vec::new())
+        } else {
+            let (file, path) = create(setting, session.pid(), &start)?;
+            session.counts.bytes.store(file.length(), Ordering::Relaxed);
+            let owed = if file.length() == 0 { start } else { Vec::new() };
+            (Target::File(file), path, owed)
+        };
+        let retry_after = setting.options.flush_every;
+        Ok((Self { session: Arc::clone(session), target, unwritten: None, owed, retry_at: None, retry_after }, path))
+    }
+
+    pub(super) const fn is_ring(&self) -> bool {
+        matches!(self.target, Target::Ring(_))
+    }
+
+    /// Whether the file can't be written for now, so that what need not be said yet is better kept.
+    pub(super) const fn is_failing(&self) -> bool {
+        self.retry_at.is_some()
+    }
+
+    /// Adds a clock point.
+    pub(super) fn point(&mut self, encoder: &mut Encoder, point: ClockPoint, notes: &mut Vec<u8>) {
+        match &mut self.target {
+            Target::Ring(ring) => ring.add_point(point),
+            Target::File(_) => encoder.clock(&point, notes),
+        }
+    }
+
+    /// Takes what was encoded, and leaves the buffers empty. `of` says which events are in it; `notes` are small
+    /// blocks that are as little to be lost as definitions.
+    pub(super) fn write(
+        &mut self,
+        encoder: &mut Encoder,
+        (blocks, notes): (&mut Encoded, &mut Vec<u8>),
+        of: Option<Counted>,
+        now: u64,
+    ) -> Result<(), FlushError> {
+        let result = match &mut self.target {
+            Target::Ring(ring) => {
+                ring.keep(&blocks.definitions);
+                ring.keep(notes);
+                if let Some(of) = of {
+                    ring.add(std::mem::take(&mut blocks.events), of);
+                    self.session.counts.events.fetch_add(of.count, Ordering::Relaxed);
+                }
+                ring.shrink(now);
+                Ok(())
+            }
+            Target::File(_) => self.write_to_file(encoder, (blocks, notes), of),
+        };
+        blocks.definitions.clear();
+        blocks.events.clear();
+        notes.clear();
+        result
+    }
+
+    fn write_to_file(
+        &mut self,
+        encoder: &mut Encoder,
+        (blocks, notes): (&Encoded, &[u8]),
+        of: Option<Counted>,
+    ) -> Result<(), FlushError> {
+        let Target::File(file) = &mut self.target else { return Ok(()) };
+        let counts = &self.session.counts;
+        let must_wait = self.retry_at.is_some_and(|at| Instant::now() < at);
+        let written = if must_wait {
+            Err(counts.error().unwrap_or_default())
+        } else {
+            let mut told = Vec::new();
+            if let Some(unwritten) = self.unwritten {
+                encoder.lost(&lost(LossReason::WriteFailed, 0, unwritten), &mut told);
+            }
+            let parts = [&self.owed, &blocks.definitions, notes, &told, &blocks.events];
+            let appended = if parts.iter().all(|part| part.is_empty()) { Ok(()) } else { file.append(&parts) };
+            appended.map_err(|error| error.to_string())
+        };
+        match written {
+            Ok(()) => {
+                self.owed = Vec::new();
+                (self.unwritten, self.retry_at) = (None, None);
+                counts.events.fetch_add(of.map_or(0, |of| of.count), Ordering::Relaxed);
+                counts.bytes.store(file.length(), Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) => {
+                self.owed.extend_from_slice(&blocks.definitions);
+                self.owed.extend_from_slice(notes);
+                if let Some(of) = of {
+                    counts.lose(LossReason::WriteFailed, of.count);
+                    self.unwritten = Some(self.unwritten.map_or(of, |others| others.and(of)));
+                }
+                if !must_wait {
+                    self.retry_at = Some(Instant::now() + self.retry_after);
+                    counts.set_error(error.clone());
+                }
+                Err(FlushError::Write(error))
+            }
+        }
+    }
+
+    /// Tries to write again at the next chance, however short ago it went wrong.
+    pub(super) fn retry_now(&mut self) {
+        self.retry_at = self.retry_at.map(|_| Instant::now());
+    }
+
+    /// Writes the ring to a file.
+    pub(super) fn dump(
+        &mut self,
+        encoder: &mut Encoder,
+        path: &Path,
+        (residual_ns, reason): (u64, EndReason),
+    ) -> Result<(), FlushError> {
+        let Target::Ring(ring) = &self.target else { return Err(FlushError::NoRing) };
+        let (mut points, mut tail) = (Vec::new(), Vec::new());
+        for point in ring.points() {
+            encoder.clock(point, &mut points);
+        }
+        if let Some(overwritten) = ring.overwritten() {
+            encoder.lost(&lost(LossReason::Ring, 0, overwritten), &mut tail);
+        }
+        let others: u64 = self.session.counts.lost().values().sum();
+        let lost = others + ring.overwritten().map_or(0, |overwritten| overwritten.count);
+        encoder.end(&End { events: ring.events(), lost, residual_ns, reason }, &mut tail);
+        let written = ring.write(path, &points, &tail).map_err(|error| FlushError::Write(error.to_string()));
+        match &written {
+            Ok(length) => self.session.counts.bytes.store(*length, Ordering::Relaxed),
+            Err(error) => self.session.counts.set_error(error.to_string()),
+        }
+        written.map(|_| ())
+    }
+
+    /// What the ring has dropped counts as lost once the recording has stopped.
+    pub(super) fn count_overwritten(&self) {
+        if let Target::Ring(ring) = &self.target
+            && let Some(overwritten) = ring.overwritten()
+        {
+            self.session.counts.lose(LossReason::Ring, overwritten.count);
+            self.session.counts.events.fetch_sub(overwritten.count, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a Lost block says.
+pub(super) const fn lost(reason: LossReason, thread: u32, counted: Counted) -> Lost {
+    let Counted { count, first_ticks, last_ticks } = counted;
+    Lost { reason, count, thread, first_ticks, last_ticks }
+}
+
+fn create(setting: &Setting, pid: u32, start: &[u8]) -> Result<(FileSink, PathBuf), StartError> {
+    let path = &setting.options.path;
+    if !setting.is_beside {
+        return match FileSink::create(path, setting.options.overwrite, start) {
+            Ok(file) => Ok((file, path.clone())),
+            Err(error) => Err(StartError::File { path: path.clone(), error }),
+        };
+    }
+    let mut attempt = 1;
+    loop {
+        let path = path_of_process(path, pid, attempt);
+        match FileSink::create(&path, false, start) {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS => attempt += 1,
+            Err(error) => return Err(StartError::File { path, error }),
+        }
+    }
+}
+
+/// Where a ring can be dumped to.
+fn free_path(setting: &Setting, pid: u32) -> Result<PathBuf, StartError> {
+    let path = &setting.options.path;
+    if setting.is_beside {
+        let mut choices = (1..=ATTEMPTS).map(|attempt| path_of_process(path, pid, attempt));
+        return Ok(choices.find(|choice| !choice.exists()).unwrap_or_else(|| path_of_process(path, pid, 1)));
+    }
+    let refuse = |kind| Err(StartError::File { path: path.clone(), error: io::Error::from(kind) });
+    if path.exists() && !setting.options.overwrite {
+        return refuse(io::ErrorKind::AlreadyExists);
+    }
+    if path.parent().is_some_and(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        return refuse(io::ErrorKind::NotFound);
+    }
+    Ok(path.clone())
+}

@@ -1,0 +1,251 @@
+//! Chunks that are free, and how many there may be.
+//!
+//! Hot file: no lock, no allocation; async-signal-safe.
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::chunk::{CHUNK, Chunk};
+use super::futex;
+
+/// Chunks lie at multiples of their size, and addresses end below bit 48: shifted up, an address leaves room for a
+/// count of changes, without which a chunk that came back meanwhile would be taken for one that never left.
+const ADDRESS_SHIFT: u32 = 16;
+const COUNT_MASK: u64 = 0xffff_ffff;
+/// Nobody waits longer without looking again: the one who would wake them may have died.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// The chunks of one recording. They stay mapped as long as it lives.
+#[derive(Debug)]
+pub(super) struct Pool {
+    free: AtomicU64,
+    newest: AtomicPtr<Chunk>,
+    made: AtomicUsize,
+    idle: AtomicUsize,
+    lanes: AtomicUsize,
+    /// How many there may be beyond one for each lane.
+    spare: usize,
+    given_back: AtomicU32,
+    waiting: AtomicU32,
+}
+
+impl Pool {
+    /// Of chunks that may take so many bytes beyond one for each lane.
+    pub(super) const fn new(bytes: usize) -> Self {
+        Self {
+            free: AtomicU64::new(0),
+            newest: AtomicPtr::new(ptr::null_mut()),
+            made: AtomicUsize::new(0),
+            idle: AtomicUsize::new(0),
+            lanes: AtomicUsize::new(0),
+            spare: bytes / CHUNK,
+            given_back: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+        }
+    }
+
+    /// A chunk for a lane that is new. Null only if the kernel has no memory.
+    pub(super) fn take_first(&self) -> *mut Chunk {
+        self.lanes.fetch_add(1, Ordering::Relaxed);
+        let free = self.pop();
+        if free.is_null() { self.make(usize::MAX) } else { free }
+    }
+
+    /// A lane less.
+    pub(super) fn forget_lane(&self) {
+        self.lanes.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A chunk for a lane that has filled its own. Null if there may be no more, or the kernel has no memory.
+    pub(super) fn take(&self) -> *mut Chunk {
+        let free = self.pop();
+        if !free.is_null() {
+            return free;
+        }
+        self.make(self.spare + self.lanes.load(Ordering::Relaxed))
+    }
+
+    /// Waits a while for a chunk. Null if none came; the caller looks whether it should go on waiting.
+    pub(super) fn wait(&self) -> *mut Chunk {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let before = self.given_back.load(Ordering::SeqCst);
+        let mut chunk = self.take();
+        if chunk.is_null() {
+            futex::wait(&self.given_back, before, WAIT);
+            chunk = self.take();
+        }
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        chunk
+    }
+
+    /// Makes a chunk free.
+    pub(super) fn give_back(&self, chunk: *mut Chunk) {
+        if self.idle.load(Ordering::Relaxed) > self.spare {
+            Chunk::give_back_memory(chunk);
+        }
+        self.push(chunk);
+        self.wake();
+    }
+
+    /// Lets those that wait look again.
+    pub(super) fn wake(&self) {
+        self.given_back.fetch_add(1, Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            futex::wake_all(&self.given_back);
+        }
+    }
+
+    /// Gives the memory of all free chunks back to the kernel.
+    pub(super) fn give_back_memory(&self) {
+        let mut chunk = self.pop();
+        let mut taken: *mut Chunk = ptr::null_mut();
+        while !chunk.is_null() {
+            Chunk::give_back_memory(chunk);
+            // SAFETY: popped, so ours alone.
+            unsafe { (*chunk).next.store(taken, Ordering::Relaxed) };
+            taken = chunk;
+            chunk = self.pop();
+        }
+        while !taken.is_null() {
+            // SAFETY: as above.
+            let next = unsafe { (*taken).next.load(Ordering::Relaxed) };
+            self.push(taken);
+            taken = next;
+        }
+    }
+
+    /// Whether there are as many chunks as there may be.
+    pub(super) fn is_full(&self) -> bool {
+        self.made.load(Ordering::Relaxed) >= self.spare + self.lanes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of all chunks there are.
+    pub(super) fn bytes(&self) -> usize {
+        self.made.load(Ordering::Relaxed) * CHUNK
+    }
+
+    /// A new chunk, if there are fewer than `most`.
+    fn make(&self, most: usize) -> *mut Chunk {
+        let one_more = |made| (made < most).then_some(made + 1);
+        if self.made.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_err() {
+            return ptr::null_mut();
+        }
+        let chunk = Chunk::map();
+        if chunk.is_null() {
+            self.made.fetch_sub(1, Ordering::Relaxed);
+            return chunk;
+        }
+        let mut newest = self.newest.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: nobody else knows of it before the exchange.
+            unsafe { (*chunk).older.set(newest) };
+            match self.newest.compare_exchange_weak(newest, chunk, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return chunk,
+                Err(now) => newest = now,
+            }
+        }
+    }
+
+    fn pop(&self) -> *mut Chunk {
+        let mut first = self.free.load(Ordering::Acquire);
+        loop {
+            let chunk = chunk_of(first);
+            if chunk.is_null() {
+                return chunk;
+            }
+            // SAFETY: chunks stay mapped; if another has taken it meanwhile, the exchange fails.
+            let next = unsafe { (*chunk).next.load(Ordering::Relaxed) };
+            match self.free.compare_exchange_weak(first, after(first, next), Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => {
+                    self.idle.fetch_sub(1, Ordering::Relaxed);
+                    return chunk;
+                }
+                Err(now) => first = now,
+            }
+        }
+    }
+
+    fn push(&self, chunk: *mut Chunk) {
+        self.idle.fetch_add(1, Ordering::Relaxed);
+        let mut first = self.free.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the caller's chunk until the exchange.
+            unsafe { (*chunk).next.store(chunk_of(first), Ordering::Relaxed) };
+            match self.free.compare_exchange_weak(first, after(first, chunk), Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => first = now,
+            }
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let mut chunk = *self.newest.get_mut();
+        while !chunk.is_null() {
+            // SAFETY: every chunk is in this list once, and nobody uses the pool any more.
+            unsafe {
+                let older = (*chunk).older.get();
+                Chunk::unmap(chunk);
+                chunk = older;
+            }
+        }
+    }
+}
+
+fn chunk_of(word: u64) -> *mut Chunk {
+    let address = usize::try_from((word & !COUNT_MASK) >> ADDRESS_SHIFT).unwrap_or(0);
+    ptr::with_exposed_provenance_mut(address)
+}
+
+/// The word that leads to `chunk`, one change after `word`.
+fn after(word: u64, chunk: *mut Chunk) -> u64 {
+    let address = chunk.expose_provenance() as u64;
+    (address << ADDRESS_SHIFT) | (word.wrapping_add(1) & COUNT_MASK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn there_are_no_more_than_allowed_and_one_for_each_lane() {
+        let pool = Pool::new(2 * CHUNK);
+        let first = pool.take_first();
+        let others = [pool.take(), pool.take()];
+        assert!(!first.is_null() && others.iter().all(|chunk| !chunk.is_null()));
+        assert!(pool.take().is_null());
+        assert!(!pool.take_first().is_null(), "a new lane always gets one");
+        assert_eq!(pool.bytes(), 4 * CHUNK);
+        pool.give_back(others[0]);
+        assert_eq!(pool.take(), others[0]);
+    }
+
+    #[test]
+    fn no_chunk_is_ever_had_twice() {
+        let pool = Pool::new(8 * CHUNK);
+        thread::scope(|scope| {
+            for mark in 1..=4_usize {
+                let pool = &pool;
+                scope.spawn(move || {
+                    for _ in 0..20_000 {
+                        let chunk = pool.take();
+                        if chunk.is_null() {
+                            thread::yield_now();
+                            continue;
+                        }
+                        // SAFETY: taken, so this thread's alone.
+                        let chunk_ref = unsafe { &*chunk };
+                        chunk_ref.words.set(mark);
+                        std::hint::spin_loop();
+                        assert_eq!(chunk_ref.words.get(), mark);
+                        pool.give_back(chunk);
+                    }
+                });
+            }
+        });
+        assert!(pool.bytes() <= 8 * CHUNK);
+    }
+}

@@ -1,0 +1,88 @@
+//! What a recording says about its process, as the system tells it.
+
+use std::path::Path;
+use std::{env, fs, process};
+
+use super::options::Options;
+use crate::clock::{Clock, ClockPoint};
+use crate::file::{Mode, Start};
+
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+const HOST: &str = "/proc/sys/kernel/hostname";
+const COMMAND_LINE: &str = "/proc/self/cmdline";
+
+/// The beginning of this process's recording.
+pub(super) fn start(options: &Options, clock: &Clock, first: &ClockPoint, forked_from: Option<u32>) -> Start {
+    let executable = env::current_exe().map(|path| path.to_string_lossy().into_owned());
+    let when_full = format!("{:?}", options.when_full).to_lowercase();
+    let mut said = vec![
+        ("memory".to_owned(), options.memory.to_string()),
+        ("when-full".to_owned(), when_full),
+        ("flush-every-us".to_owned(), options.flush_every.as_micros().to_string()),
+    ];
+    said.extend(options.extra.iter().map(|(name, value)| (name.clone(), value.clone())));
+    Start {
+        pid: process::id(),
+        parent_pid: std::os::unix::process::parent_id(),
+        host: line_of(HOST),
+        boot_id: line_of(BOOT_ID),
+        executable: executable.unwrap_or_default(),
+        command_line: command_line(),
+        python: options.python.clone(),
+        stackweave_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_wall_ns: first.wall_ns,
+        started_monotonic_ns: first.monotonic_ns,
+        clock: clock.source(),
+        ticks_per_second: clock.ticks_per_second(),
+        thread: 0,
+        forked_from,
+        mode: if options.ring.is_some() { Mode::Ring } else { Mode::Whole },
+        options: said,
+    }
+}
+
+/// What the system calls a thread of this process; `None` if it has ended.
+pub(super) fn thread_name(tid: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/self/task/{tid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
+}
+
+fn line_of(path: &str) -> String {
+    fs::read_to_string(Path::new(path)).unwrap_or_default().trim_end().to_owned()
+}
+
+fn command_line() -> Vec<String> {
+    let bytes = fs::read(COMMAND_LINE).unwrap_or_default();
+    let arguments = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    if arguments.is_empty() {
+        return Vec::new();
+    }
+    arguments.split(|byte| *byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_says_which_process_it_is() {
+        let (clock, first) = Clock::start();
+        let mut options = Options::new("x.swv");
+        options.extra.insert("task".to_owned(), "test".to_owned());
+        let start = start(&options, &clock, &first, Some(7));
+        assert_eq!((start.pid, start.forked_from, start.mode), (process::id(), Some(7), Mode::Whole));
+        let arguments: Vec<String> = env::args().collect();
+        assert_eq!(start.command_line, arguments);
+        assert!(!start.host.is_empty() && !start.boot_id.is_empty() && start.ticks_per_second > 0);
+        assert!(start.options.contains(&("task".to_owned(), "test".to_owned())));
+    }
+
+    #[test]
+    fn threads_are_called_as_the_system_calls_them() {
+        let named = std::thread::Builder::new().name("some worker".to_owned());
+        // SAFETY: has no conditions.
+        let thread = named.spawn(|| thread_name(unsafe { libc::gettid() }.unsigned_abs())).unwrap();
+        assert_eq!(thread.join().unwrap().as_deref(), Some("some worker"));
+        assert_eq!(thread_name(u32::MAX), None);
+    }
+}

@@ -1,0 +1,221 @@
+//! One process's recording, while it runs.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use stackweave_core::Names;
+use stackweave_store::StackTable;
+
+use super::chunk::{Chunk, FullChunks};
+use super::fork;
+use super::futex::Doorbell;
+use super::kinds::Kinds;
+use super::lane::Lane;
+use super::options::{Options, WhenFull};
+use super::orders::Orders;
+use super::outcome::{Counts, RecorderStats, StartError, Summary};
+use super::pool::Pool;
+use super::tally::Tally;
+use super::writer;
+use crate::clock::{Clock, ClockPoint};
+
+/// What does not change when a process forks.
+#[derive(Clone)]
+pub(super) struct Setting {
+    pub(super) options: Options,
+    /// Whether the file is the one of the options, or one beside it that has the process's number in its name.
+    pub(super) is_beside: bool,
+    pub(super) stacks: &'static StackTable,
+    pub(super) names: Arc<dyn Names + Send + Sync>,
+    pub(super) kinds: Arc<Kinds>,
+}
+
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setting").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Who waits for room calls this, with what really waits. See [`set_waiter`].
+pub type Waiter = fn(wait: &mut dyn FnMut());
+
+static WAITER: OnceLock<Waiter> = OnceLock::new();
+
+/// Lets threads that wait for room ([`WhenFull::Block`]) do so inside `waiter`, for example with an interpreter's lock
+/// given away meanwhile. For all recordings of the process; the first one that is given stays.
+pub fn set_waiter(waiter: Waiter) {
+    let _ = WAITER.set(waiter);
+}
+
+/// What the threads that record share with the writer.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) generation: u64,
+    pid: u32,
+    pub(super) clock: Clock,
+    pub(super) first_point: ClockPoint,
+    when_full: WhenFull,
+    pub(super) pool: Pool,
+    pub(super) full: FullChunks,
+    pub(super) doorbell: Doorbell,
+    new_lanes: AtomicPtr<Lane>,
+    threads: AtomicU32,
+    is_closed: AtomicBool,
+    pub(super) counts: Counts,
+    /// Events of threads that got no lane.
+    pub(super) no_memory: Tally,
+    /// Events of signal handlers that came while their thread was getting a lane.
+    pub(super) interrupted: Tally,
+    pub(super) orders: Orders,
+    /// Set before the session is known to anyone but its writer.
+    pub(super) path: OnceLock<PathBuf>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+// SAFETY: the pointers in it lead to lanes and chunks, which say themselves who may touch what; each is handed over
+// with a release and taken with an acquire.
+unsafe impl Send for Session {}
+// SAFETY: as above.
+unsafe impl Sync for Session {}
+
+impl Session {
+    /// Starts the writer, which makes the file.
+    pub(super) fn begin(setting: &Setting, forked_from: Option<u32>) -> Result<Arc<Self>, StartError> {
+        let (clock, first_point) = Clock::start();
+        let session = Arc::new(Self {
+            generation: fork::generation(),
+            pid: std::process::id(),
+            clock,
+            first_point,
+            when_full: setting.options.when_full,
+            pool: Pool::new(setting.options.memory),
+            full: FullChunks::new(),
+            doorbell: Doorbell::new(),
+            new_lanes: AtomicPtr::new(ptr::null_mut()),
+            threads: AtomicU32::new(0),
+            is_closed: AtomicBool::new(false),
+            counts: Counts::new(),
+            no_memory: Tally::new(),
+            interrupted: Tally::new(),
+            orders: Orders::new(),
+            path: OnceLock::new(),
+            writer: Mutex::new(None),
+        });
+        let writer = writer::spawn(&session, setting, forked_from)?;
+        *session.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
+        Ok(session)
+    }
+
+    /// The process that records.
+    pub(super) const fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether this process is a child that was forked behind our back, and shares nothing with the writer.
+    pub(super) fn is_of_another_process(&self) -> bool {
+        std::process::id() != self.pid
+    }
+
+    /// This process is such a child. Its next event will find out as after any other fork.
+    pub(super) fn leave_to_parent(&self) {
+        if fork::generation() == self.generation {
+            fork::begin_generation();
+        }
+    }
+
+    /// The number of a thread that is new, from 1.
+    pub(super) fn next_thread(&self) -> u32 {
+        self.threads.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// A chunk for a lane that has filled its own; null if its event is lost.
+    pub(super) fn next_chunk(&self) -> *mut Chunk {
+        let mut chunk = self.pool.take();
+        if self.when_full == WhenFull::Drop {
+            return chunk;
+        }
+        while chunk.is_null() && !self.is_closed() {
+            let mut wait = || chunk = self.pool.wait();
+            match WAITER.get() {
+                Some(waiter) => waiter(&mut wait),
+                None => wait(),
+            }
+        }
+        chunk
+    }
+
+    /// Tells the writer of a lane.
+    pub(super) fn introduce(&self, lane: *mut Lane) {
+        let mut newest = self.new_lanes.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the calling thread's lane, which nobody else knows of yet.
+            unsafe { (*lane).shared.next_new.store(newest, Ordering::Relaxed) };
+            match self.new_lanes.compare_exchange_weak(newest, lane, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => newest = now,
+            }
+        }
+        if self.is_closed() {
+            self.release_new_lanes();
+        }
+    }
+
+    /// Calls `each` with the lanes that are new, and with the writer's reference to each.
+    pub(super) fn take_new_lanes(&self, mut each: impl FnMut(*mut Lane)) {
+        let mut lane = self.new_lanes.swap(ptr::null_mut(), Ordering::SeqCst);
+        while !lane.is_null() {
+            // SAFETY: the list has a reference to each of its lanes, which goes to `each`.
+            let next = unsafe { (*lane).shared.next_new.load(Ordering::Relaxed) };
+            each(lane);
+            lane = next;
+        }
+    }
+
+    fn release_new_lanes(&self) {
+        // SAFETY: the reference is the writer's, who is gone.
+        self.take_new_lanes(|lane| unsafe { Lane::release(lane) });
+    }
+
+    /// No writer will ever look again: nobody may wait for it any more.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.orders.close();
+        self.pool.wake();
+        self.release_new_lanes();
+        self.pool.give_back_memory();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Waits for the writer's end.
+    pub(super) fn join_writer(&self) {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            let _ = writer.join();
+        }
+    }
+
+    /// What became of it, once it is closed.
+    pub(super) fn summary(&self) -> Summary {
+        let path = self.path.get().filter(|path| path.exists()).cloned().unwrap_or_default();
+        let RecorderStats { events, bytes_written, lost, error, .. } = self.stats();
+        Summary { path, events, bytes_written, lost, error }
+    }
+
+    pub(super) fn stats(&self) -> RecorderStats {
+        RecorderStats {
+            events: self.counts.events.load(Ordering::Relaxed),
+            bytes_written: self.counts.bytes.load(Ordering::Relaxed),
+            lost: self.counts.lost(),
+            buffer_bytes: self.pool.bytes(),
+            threads: self.threads.load(Ordering::Relaxed),
+            error: self.counts.error(),
+        }
+    }
+}
