@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 use super::chunk::{CHUNK_WORDS, Chunk};
+use super::pool::Refusal;
 use super::session::Session;
 use super::tally::Tally;
 use crate::clock::Clock;
@@ -63,7 +64,7 @@ pub(super) struct Shared {
 const _: () = assert!(size_of::<Lane>() <= PAGE);
 
 impl Lane {
-    /// A lane of the calling thread, with its first chunk. Null without memory. Async-signal-safe.
+    /// A lane of the calling thread, without a chunk. Null without memory. Async-signal-safe.
     ///
     /// It has two references: the thread's and the writer's.
     pub(super) fn map(session: &Arc<Session>) -> *mut Self {
@@ -73,19 +74,11 @@ impl Lane {
         if page == libc::MAP_FAILED {
             return ptr::null_mut();
         }
-        let chunk = session.pool.take_first();
-        if chunk.is_null() {
-            session.pool.forget_lane();
-            // SAFETY: mapped above, and known to nobody.
-            unsafe { libc::munmap(page, PAGE) };
-            return ptr::null_mut();
-        }
+        session.pool.add_lane();
         let lane = page.cast::<Self>();
         let session = Arc::into_raw(Arc::clone(session));
         // SAFETY: a page of our own, aligned, and large enough. The session is alive.
         unsafe { lane.write(Self::new(session, (*session).next_thread())) };
-        // SAFETY: written just now.
-        unsafe { (*lane).begin(chunk) };
         lane
     }
 
@@ -229,14 +222,15 @@ impl Lane {
             return None;
         }
         self.retire_chunk();
-        let chunk = session.next_chunk();
-        if chunk.is_null() {
-            let refused = if session.pool.is_full() { &self.shared.full } else { &self.shared.no_memory };
-            refused.add(ticks);
-            return None;
+        match session.next_chunk() {
+            Ok(chunk) => {
+                self.begin(chunk);
+                return Some(Chunk::start(chunk));
+            }
+            Err(Refusal::Full) => self.shared.full.add(ticks),
+            Err(Refusal::NoMemory) => self.shared.no_memory.add(ticks),
         }
-        self.begin(chunk);
-        Some(Chunk::start(chunk))
+        None
     }
 
     /// Goes on in this chunk, which is this thread's.

@@ -16,6 +16,15 @@ const COUNT_MASK: u64 = 0xffff_ffff;
 /// Nobody waits longer without looking again: the one who would wake them may have died.
 const WAIT: Duration = Duration::from_millis(50);
 
+/// Why there is no chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There are as many as there may be.
+    Full,
+    /// The kernel has no memory.
+    NoMemory,
+}
+
 /// The chunks of one recording. They stay mapped as long as it lives.
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -45,11 +54,9 @@ impl Pool {
         }
     }
 
-    /// A chunk for a lane that is new. Null only if the kernel has no memory.
-    pub(super) fn take_first(&self) -> *mut Chunk {
+    /// A lane more: it may always have a chunk, unless those of threads that have ended take more than their share.
+    pub(super) fn add_lane(&self) {
         self.lanes.fetch_add(1, Ordering::Relaxed);
-        let free = self.pop();
-        if free.is_null() { self.make(usize::MAX) } else { free }
     }
 
     /// A lane less.
@@ -57,21 +64,21 @@ impl Pool {
         self.lanes.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A chunk for a lane that has filled its own. Null if there may be no more, or the kernel has no memory.
-    pub(super) fn take(&self) -> *mut Chunk {
+    /// A chunk for a lane that has none.
+    pub(super) fn take(&self) -> Result<*mut Chunk, Refusal> {
         let free = self.pop();
         if !free.is_null() {
-            return free;
+            return Ok(free);
         }
         self.make(self.spare + self.lanes.load(Ordering::Relaxed))
     }
 
-    /// Waits a while for a chunk. Null if none came; the caller looks whether it should go on waiting.
-    pub(super) fn wait(&self) -> *mut Chunk {
+    /// Waits a while for a chunk. If none came, the caller looks whether it should go on waiting.
+    pub(super) fn wait(&self) -> Result<*mut Chunk, Refusal> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let before = self.given_back.load(Ordering::SeqCst);
         let mut chunk = self.take();
-        if chunk.is_null() {
+        if chunk.is_err() {
             futex::wait(&self.given_back, before, WAIT);
             chunk = self.take();
         }
@@ -115,33 +122,28 @@ impl Pool {
         }
     }
 
-    /// Whether there are as many chunks as there may be.
-    pub(super) fn is_full(&self) -> bool {
-        self.made.load(Ordering::Relaxed) >= self.spare + self.lanes.load(Ordering::Relaxed)
-    }
-
     /// Bytes of all chunks there are.
     pub(super) fn bytes(&self) -> usize {
         self.made.load(Ordering::Relaxed) * CHUNK
     }
 
     /// A new chunk, if there are fewer than `most`.
-    fn make(&self, most: usize) -> *mut Chunk {
+    fn make(&self, most: usize) -> Result<*mut Chunk, Refusal> {
         let one_more = |made| (made < most).then_some(made + 1);
         if self.made.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_err() {
-            return ptr::null_mut();
+            return Err(Refusal::Full);
         }
         let chunk = Chunk::map();
         if chunk.is_null() {
             self.made.fetch_sub(1, Ordering::Relaxed);
-            return chunk;
+            return Err(Refusal::NoMemory);
         }
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
             // SAFETY: nobody else knows of it before the exchange.
             unsafe { (*chunk).older.set(newest) };
             match self.newest.compare_exchange_weak(newest, chunk, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return chunk,
+                Ok(_) => return Ok(chunk),
                 Err(now) => newest = now,
             }
         }
@@ -213,14 +215,17 @@ mod tests {
     #[test]
     fn there_are_no_more_than_allowed_and_one_for_each_lane() {
         let pool = Pool::new(2 * CHUNK);
-        let first = pool.take_first();
-        let others = [pool.take(), pool.take()];
-        assert!(!first.is_null() && others.iter().all(|chunk| !chunk.is_null()));
-        assert!(pool.take().is_null());
-        assert!(!pool.take_first().is_null(), "a new lane always gets one");
+        pool.add_lane();
+        let chunks = [pool.take(), pool.take(), pool.take()];
+        assert!(chunks.iter().all(Result::is_ok));
+        assert_eq!(pool.take(), Err(Refusal::Full));
+        pool.add_lane();
+        assert!(pool.take().is_ok(), "a new lane gets one");
         assert_eq!(pool.bytes(), 4 * CHUNK);
-        pool.give_back(others[0]);
-        assert_eq!(pool.take(), others[0]);
+        pool.give_back(chunks[0].unwrap());
+        assert_eq!(pool.take(), chunks[0]);
+        pool.forget_lane();
+        assert_eq!(pool.wait(), Err(Refusal::Full), "chunks of threads that have ended count");
     }
 
     #[test]
@@ -231,11 +236,10 @@ mod tests {
                 let pool = &pool;
                 scope.spawn(move || {
                     for _ in 0..20_000 {
-                        let chunk = pool.take();
-                        if chunk.is_null() {
+                        let Ok(chunk) = pool.take() else {
                             thread::yield_now();
                             continue;
-                        }
+                        };
                         // SAFETY: taken, so this thread's alone.
                         let chunk_ref = unsafe { &*chunk };
                         chunk_ref.words.set(mark);

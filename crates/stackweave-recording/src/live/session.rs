@@ -18,7 +18,7 @@ use super::lane::Lane;
 use super::options::{Options, WhenFull};
 use super::orders::Orders;
 use super::outcome::{Counts, RecorderStats, StartError, Summary};
-use super::pool::Pool;
+use super::pool::{Pool, Refusal};
 use super::tally::Tally;
 use super::writer;
 use crate::clock::{Clock, ClockPoint};
@@ -132,13 +132,13 @@ impl Session {
         self.threads.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// A chunk for a lane that has filled its own; null if its event is lost.
-    pub(super) fn next_chunk(&self) -> *mut Chunk {
+    /// A chunk for a lane that has none. Without one, its event is lost.
+    pub(super) fn next_chunk(&self) -> Result<*mut Chunk, Refusal> {
         let mut chunk = self.pool.take();
         if self.when_full == WhenFull::Drop {
             return chunk;
         }
-        while chunk.is_null() && !self.is_closed() {
+        while chunk.is_err() && !self.is_closed() {
             let mut wait = || chunk = self.pool.wait();
             match WAITER.get() {
                 Some(waiter) => waiter(&mut wait),
