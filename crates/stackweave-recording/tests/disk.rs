@@ -249,6 +249,7 @@ fn a_ring_keeps_the_last_seconds_and_dumps_at_the_end_if_asked() {
 #[test]
 fn only_a_ring_can_be_dumped() {
     let folder = Folder::new("no-ring");
-    let recorder = start(Options::new(folder.file("out.swv")));
+    let recorder = start(Options { dump_at_exit: true, ..Options::new(folder.file("out.swv")) });
     assert_eq!(recorder.dump(None), Err(FlushError::NoRing));
+    assert!(Read::whole(&recorder.stop().path).end.is_some());
 }

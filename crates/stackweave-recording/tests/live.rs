@@ -87,6 +87,8 @@ fn values_of_all_kinds_come_back() {
     recorder.sample(stack, -3);
     recorder.allocate(0x7000, 64, stack);
     recorder.free(0x7000);
+    recorder.name_thread("some one");
+    recorder.flush().unwrap();
     recorder.name_thread("the one");
     let summary = recorder.stop();
     let read = Read::whole(&summary.path);
@@ -352,6 +354,28 @@ fn a_warm_thread_neither_allocates_nor_gives_back() {
     }
     assert_eq!(requests(), before);
     assert_eq!(recorder.stop().events, 2 * MANY + 1);
+}
+
+#[test]
+fn threads_can_be_named_late_and_by_others() {
+    let folder = Folder::new("names");
+    let recorder = start(Options::new(folder.file("out.swv")));
+    let (begun, over) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            recorder.free(1);
+            begun.wait();
+            over.wait();
+        });
+        begun.wait();
+        recorder.flush().unwrap();
+        let tid = Read::whole(&recorder.path()).dictionary.threads().next().unwrap().tid;
+        recorder.name_other_thread(tid, "given");
+        recorder.name_other_thread(u32::MAX, "nobody");
+        let read = Read::whole(&recorder.stop().path);
+        assert_eq!(read.dictionary.threads().map(|thread| &*thread.name).collect::<Vec<_>>(), ["given"]);
+        over.wait();
+    });
 }
 
 #[test]

@@ -95,12 +95,17 @@ impl Drain {
             }
         }
         self.tell_names();
+        self.tell_definitions();
         if !self.output.is_failing() {
             self.tell_losses();
         }
         let result = self.write();
         self.forget_ended_lanes();
         result
+    }
+
+    pub(super) const fn is_ring(&self) -> bool {
+        self.output.is_ring()
     }
 
     /// What only an interpreter can tell.
@@ -134,6 +139,8 @@ impl Drain {
     /// Ends the recording, after a last [`Drain::all`].
     pub(super) fn end(&mut self, reason: EndReason) {
         self.output.retry_now();
+        self.tell_names();
+        self.tell_definitions();
         self.tell_losses();
         let point = self.points.take();
         self.output.point(&mut self.encoder, point, &mut self.notes);
@@ -192,6 +199,11 @@ impl Drain {
         }
     }
 
+    /// What was declared, and no event has needed yet: names of threads, that may come late.
+    fn tell_definitions(&mut self) {
+        self.encoder.describe(Answered::default(), &mut self.encoded.definitions);
+    }
+
     fn take_full_chunks(&mut self) {
         let session = Arc::clone(&self.session);
         session.full.take(|chunk| {
@@ -214,7 +226,8 @@ impl Drain {
         // SAFETY: the writer has a reference to the lane of every chunk it takes.
         let thread = unsafe { &*chunk.lane.get() }.shared.number;
         for kind in self.kinds.since(self.known_kinds) {
-            self.encoder.kind(kind);
+            let number = self.encoder.kind(kind);
+            debug_assert!(number.is_some(), "what is registered can be encoded");
             self.known_kinds += 1;
         }
         let taken = self.encoder.events(thread, words, &*self.names, &mut self.encoded);

@@ -51,6 +51,9 @@ const BUILT_IN: [EventKind; 10] = [
     EventKind::FREE,
 ];
 
+/// The most bytes that the names of a kind and of its fields may have.
+const MAX_NAMES: usize = 4096;
+
 /// Kinds in the order of their numbers. They only become more.
 #[derive(Debug)]
 pub(super) struct Kinds([AtomicPtr<EventKind>; 255]);
@@ -65,9 +68,11 @@ impl Kinds {
         kinds
     }
 
-    /// The number of a kind, a new one if it is new. `None` if it breaks the rules for fields, or 255 are known.
+    /// The number of a kind, a new one if it is new. `None` if it breaks the rules for fields, if its names are very
+    /// long, or 255 are known.
     pub(super) fn register(&self, kind: EventKind) -> Option<KindNumber> {
-        if !kind.is_sound() {
+        let names = kind.name.len() + kind.fields.iter().map(|field| field.name.len()).sum::<usize>();
+        if !kind.is_sound() || names > MAX_NAMES {
             return None;
         }
         let (words, has_bytes) = (u8::try_from(kind.words()).ok()?, kind.has_bytes());
@@ -143,5 +148,6 @@ mod tests {
         let fields = vec![Field::new("early", FieldType::Bytes), Field::new("late", FieldType::Frame)];
         let wrong = EventKind { name: "wrong".into(), role: Role::Instant, fields: fields.into() };
         assert_eq!(Kinds::new().register(wrong), None);
+        assert_eq!(Kinds::new().register(kind("long".repeat(2_000))), None);
     }
 }

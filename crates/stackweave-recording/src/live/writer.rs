@@ -139,7 +139,7 @@ impl Writer {
 
     fn stop(mut self, reason: EndReason) {
         self.drain.end(reason);
-        if self.dump_at_exit {
+        if self.dump_at_exit && self.drain.is_ring() {
             // What goes wrong is kept as the recording's error.
             let _ = self.drain.dump(&self.path, reason);
         }
