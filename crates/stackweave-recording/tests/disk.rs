@@ -9,12 +9,13 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use recorded::{Folder, Read, mark, start};
 use stackweave_recording::file::{EndReason, LossReason, Mode};
-use stackweave_recording::live::{FlushError, Options, Ring, WhenFull};
+use stackweave_recording::live::{FlushError, Options, Ring, WhenFull, set_waiter};
 use stackweave_testkit::child;
 
 const SHORT: Duration = Duration::from_millis(2);
@@ -51,9 +52,14 @@ fn noise(which: u64) -> u64 {
 
 #[test]
 fn a_slow_disk_is_waited_for_if_nothing_may_be_lost() {
+    static WAITED: AtomicU64 = AtomicU64::new(0);
     let folder = Folder::new("block");
     let (path, reader) = slow_pipe(&folder, 400_000);
     let recorder = start(Options { memory: CHUNK, flush_every: SHORT, overwrite: true, ..Options::new(path) });
+    set_waiter(|wait| {
+        WAITED.fetch_add(1, Ordering::Relaxed);
+        wait();
+    });
     let mark = mark(&recorder);
     let most = 3 * CHUNK;
     thread::scope(|scope| {
@@ -75,6 +81,7 @@ fn a_slow_disk_is_waited_for_if_nothing_may_be_lost() {
     assert_eq!((read.torn, summary.events, summary.lost.len()), (0, 120_000, 0));
     let all: Vec<u64> = (0..60_000).map(noise).collect();
     assert!(read.marks().into_values().all(|which| which == all));
+    assert!(WAITED.load(Ordering::Relaxed) > 0, "they wait as they are told to");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use recorded::{Folder, Read, mark, start};
-use stackweave_recording::live::Options;
+use stackweave_recording::{Missing, Options, Recording};
 use stackweave_store::label;
 use stackweave_testkit::child;
 use stackweave_testkit::random::Random;
@@ -103,8 +103,12 @@ fn check(path: &Path, round: usize) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return println!("found none"),
         Err(error) => panic!("round {round}: {error}"),
     };
+    let opened = Recording::open(path).unwrap();
     fs::remove_file(path).unwrap();
     let read = Read::bytes(&bytes);
+    let [process] = opened.processes() else { panic!("round {round}: one process") };
+    let missing = Missing { is_unclosed: true, cut_bytes: read.torn as u64, ..Missing::default() };
+    assert_eq!((process.missing(), process.event_count()), (&missing, read.count()), "round {round}");
     assert!(read.end.is_none() && read.lost.is_empty(), "round {round}");
     for (who, values) in read.marks() {
         for (which, found) in values.into_iter().enumerate() {

@@ -195,7 +195,7 @@ fn what_destructors_of_thread_locals_record_is_there() {
 #[test]
 fn a_flush_brings_all_into_the_file_while_recording_goes_on() {
     let folder = Folder::new("flush");
-    let recorder = start(Options { flush_every: Duration::from_secs(3600), ..Options::new(folder.file("out.swv")) });
+    let recorder = start(Options { flush_every: Duration::MAX, ..Options::new(folder.file("out.swv")) });
     let mark = mark(&recorder);
     for which in 0..50 {
         recorder.record(mark, &[1, which]);
@@ -203,6 +203,9 @@ fn a_flush_brings_all_into_the_file_while_recording_goes_on() {
         let read = Read::whole(&recorder.path());
         assert_eq!((read.marks()[&1].clone(), read.end), (all_of(which + 1), None));
     }
+    let length = fs::metadata(recorder.path()).unwrap().len();
+    recorder.flush().unwrap();
+    assert_eq!(fs::metadata(recorder.path()).unwrap().len(), length, "nothing new takes no room");
     recorder.stop();
     assert_eq!(recorder.flush(), Err(FlushError::Stopped));
     recorder.record(mark, &[1, 50]);

@@ -265,8 +265,9 @@ impl Drain {
 
     fn write(&mut self) -> Result<(), FlushError> {
         let batch = self.batch.take();
-        if !self.output.is_failing()
-            && let Some(point) = self.points.if_due(batch.is_some())
+        if batch.is_some()
+            && !self.output.is_failing()
+            && let Some(point) = self.points.if_due()
         {
             self.output.point(&mut self.encoder, point, &mut self.notes);
         }

@@ -32,12 +32,16 @@ impl FileSink {
             fs::remove_file(path)?;
         }
         match Self::create_unnamed(path, start) {
-            Err(error) if can_do_without(&error) => {}
-            made => return made,
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Self::create_named(path, start),
+            made => made,
         }
+    }
+
+    /// Where the file system knows no files without a name, or there is no `/proc`.
+    fn create_named(path: &Path, start: &[u8]) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).mode(MODE).open(path)?;
         let mut sink = Self { file, length: 0, can_cut: true };
-        sink.append(&[start])?;
+        sink.append(&[start]).inspect_err(|_| drop(fs::remove_file(path)))?;
         Ok(sink)
     }
 
@@ -85,12 +89,6 @@ fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
-/// Whether the file system, or the lack of `/proc`, only forbids files without a name.
-fn can_do_without(error: &io::Error) -> bool {
-    let code = error.raw_os_error().unwrap_or(0);
-    [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL, libc::ENOENT, libc::EPERM, libc::EXDEV].contains(&code)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +123,16 @@ mod tests {
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
         FileSink::create(&path, true, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn without_unnamed_files_it_is_the_same() {
+        let folder = Folder::new("named");
+        let path = folder.0.join("out.swv");
+        let mut sink = FileSink::create_named(&path, b"start").unwrap();
+        sink.append(&[b"!"]).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"start!");
+        assert_eq!(FileSink::create_named(&path, b"").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     }
 
     #[test]

@@ -77,6 +77,11 @@ impl Options {
         }
     }
 
+    /// How long the writer sleeps at most: as long as was asked for, within reason.
+    pub(super) fn flush_interval(&self) -> Duration {
+        self.flush_every.clamp(Duration::from_micros(50), Duration::from_secs(86_400))
+    }
+
     /// What a program that is started from here needs to know.
     pub(super) fn to_environment(&self) -> OsString {
         let ring = self.ring.unwrap_or_default();

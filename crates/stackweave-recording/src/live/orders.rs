@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use super::outcome::FlushError;
 use crate::file::{Answered, EndReason, Pending};
@@ -35,6 +37,20 @@ impl Orders {
     pub(super) fn give(&self, order: Order) {
         if let Some(orders) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             orders.push(order);
+        }
+    }
+
+    /// The same for a process that exits, which may do so in a signal handler that has interrupted this very thread in the
+    /// middle of giving an order: waits no longer than some attempts take.
+    pub(super) fn give_if_possible(&self, order: Order, attempts: u32) {
+        for _ in 0..attempts {
+            if let Ok(mut orders) = self.0.try_lock() {
+                if let Some(orders) = orders.as_mut() {
+                    orders.push(order);
+                }
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
         }
     }
 

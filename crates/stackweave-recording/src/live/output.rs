@@ -52,7 +52,7 @@ impl Output {
             let owed = if file.length() == 0 { start } else { Vec::new() };
             (Target::File(file), path, owed)
         };
-        let retry_after = setting.options.flush_every;
+        let retry_after = setting.options.flush_interval();
         Ok((Self { session: Arc::clone(session), target, unwritten: None, owed, retry_at: None, retry_after }, path))
     }
 

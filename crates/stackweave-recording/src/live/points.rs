@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use crate::clock::{Clock, ClockPoint, residual_ns};
 
 /// How long after a point the next one is due: soon at first, so that a short recording has good ones.
-const AGES: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(100), Duration::from_secs(1)];
+const AGES: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(10), Duration::from_millis(100), Duration::from_secs(1)];
 
 /// The points so far, as far as they are needed.
 #[derive(Debug)]
@@ -23,11 +24,10 @@ impl Points {
         Self { clock, taken: 1, last: [first; 2], last_at: Instant::now(), residual_ns: 0 }
     }
 
-    /// A new point, if one is due. With `has_events`, a second one is: two make a line.
-    pub(super) fn if_due(&mut self, has_events: bool) -> Option<ClockPoint> {
+    /// A new point for events that are about to be written, if one is due. The second one always is: two make a line.
+    pub(super) fn if_due(&mut self) -> Option<ClockPoint> {
         let age = AGES[(self.taken - 1).min(AGES.len() - 1)];
-        let is_due = self.last_at.elapsed() >= age || (has_events && self.taken == 1);
-        is_due.then(|| self.take())
+        (self.last_at.elapsed() >= age).then(|| self.take())
     }
 
     /// A new point.
@@ -61,14 +61,17 @@ mod tests {
     fn events_get_a_second_point_and_then_only_when_it_is_due() {
         let (clock, first) = Clock::start();
         let mut points = Points::new(clock, first);
-        let second = points.if_due(true).unwrap();
+        let second = points.if_due().unwrap();
         assert!(second.ticks > 0 && points.now() >= second.ticks);
         points.last_at = Instant::now() + Duration::from_secs(1000);
-        assert_eq!(points.if_due(true), None);
-        points.last_at = Instant::now().checked_sub(Duration::from_millis(150)).unwrap();
-        assert!(points.if_due(false).is_some_and(|third| third.ticks >= second.ticks));
-        points.last_at = Instant::now().checked_sub(Duration::from_millis(150)).unwrap();
-        assert!(points.if_due(false).is_none(), "from then on each second");
+        assert_eq!(points.if_due(), None);
+        let ago = |milliseconds| Instant::now().checked_sub(Duration::from_millis(milliseconds)).unwrap();
+        points.last_at = ago(20);
+        assert!(points.if_due().is_some_and(|third| third.ticks >= second.ticks));
+        points.last_at = ago(200);
+        assert!(points.if_due().is_some());
+        points.last_at = ago(200);
+        assert_eq!(points.if_due(), None, "from then on each second");
     }
 
     #[test]

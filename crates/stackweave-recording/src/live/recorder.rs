@@ -28,6 +28,7 @@ use crate::file::EndReason;
 const NOTHING: usize = 1;
 /// A process that exits waits no longer for a file that blocks.
 const EXIT_PATIENCE: Duration = Duration::from_secs(2);
+const EXIT_ATTEMPTS: u32 = 100;
 const VARIABLE: &str = "STACKWEAVE_RECORDING";
 
 /// A recording that is being made. Clones are the same one; when the last is dropped, it stops.
@@ -338,6 +339,11 @@ impl Inner {
             }
             None => self.active.store(NOTHING, Ordering::SeqCst),
         }
+        if self.is_stopped.load(Ordering::SeqCst) {
+            // Meanwhile, by a thread that could not know of it.
+            self.stop();
+            return None;
+        }
         begun
     }
 
@@ -391,7 +397,7 @@ impl Inner {
         }
         if let Some(session) = self.own_session() {
             let (reply, answer) = channel();
-            session.orders.give(Order::Stop(EndReason::Exited, reply));
+            session.orders.give_if_possible(Order::Stop(EndReason::Exited, reply), EXIT_ATTEMPTS);
             session.doorbell.ring();
             let _ = answer.recv_timeout(EXIT_PATIENCE);
         }

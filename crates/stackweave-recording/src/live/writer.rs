@@ -94,7 +94,7 @@ impl Writer {
             drain: Drain::new(session, setting, encoder, output),
             path,
             dump_at_exit: setting.options.dump_at_exit,
-            flush_every: setting.options.flush_every,
+            flush_every: setting.options.flush_interval(),
         })
     }
 
