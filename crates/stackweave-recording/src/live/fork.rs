@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Once, Weak};
 use std::{io, ptr};
 
+use super::inner::Inner;
 use super::lanes;
-use super::recorder::Inner;
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 static THREAD_END: AtomicU32 = AtomicU32::new(0);

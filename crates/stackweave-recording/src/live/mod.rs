@@ -18,6 +18,7 @@ mod drain;
 mod file_sink;
 mod fork;
 mod futex;
+mod inner;
 mod kinds;
 mod lane;
 mod lanes;
