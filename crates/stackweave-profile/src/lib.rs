@@ -1,4 +1,4 @@
-//! Captured stacks to named frames.
+//! Captured stacks to named frames, and recordings to profiles.
 //!
 //! A stack that was captured is an integer, and its frames are words. A [`Resolver`] names them, in batches: each
 //! distinct word once, for all stacks that it stands in. It knows no interpreter and no loader; a [`Names`] speaks
@@ -19,8 +19,28 @@
 //! write_json(&mut std::io::stdout(), &resolved)
 //! # }
 //! ```
+//!
+//! What programs have recorded becomes a [`Profile`]: a tree of who called whom with calls, own and total cost, of one of
+//! several [`Measure`]s, for chosen threads and times. Everything else is made of that tree: [`Statistics`] by function in the
+//! terms of `cProfile`, a [`View`] without what its reader does not want to see, a [`Diff`] of two, and text.
+//!
+//! ```
+//! use stackweave_profile::{AggregateOptions, TreeOptions, aggregate, write_tree};
+//! use stackweave_recording::Recording;
+//! use stackweave_symbolize::{Options, Symbolizer};
+//!
+//! # fn example(path: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+//! let recording = Recording::open(path)?;
+//! let symbolizer = Symbolizer::new(Options::default());
+//! let options = AggregateOptions::default();
+//! let profile = aggregate(recording.processes(), &options, Some(&symbolizer), &mut |_bytes| {})?.merged();
+//! write_tree(&mut std::io::stdout(), &profile, &TreeOptions::default())?;
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
+mod aggregate;
 mod batch;
 mod frame;
 mod json;
@@ -28,9 +48,17 @@ mod known_frames;
 mod module_history;
 mod native_frames;
 mod resolver;
+mod text;
 mod word_hash;
 
+pub use aggregate::{
+    AggregateOptions, Aggregated, CallStatistics, CallTree, Change, Children, Cost, Counts, Diff, DiffNode,
+    DifferentMeasures, Edge, Filter, FrameIndex, Function, FunctionDiff, FunctionId, FunctionTable, Grouping, Measure,
+    Node, NodeId, Origin, Part, PartProfile, Pattern, Profile, ProfileFrame, RecordedNames, Statistics, View,
+    aggregate,
+};
 pub use frame::{Frame, FrameKind};
 pub use json::write_json;
 pub use resolver::Resolver;
 pub use stackweave_core::Names;
+pub use text::{DiffOptions, Sort, TableOptions, TreeOptions, write_diff, write_table, write_tree};

@@ -14,7 +14,7 @@ pub(crate) fn answer(address: CodeAddress, resolved: &Resolved) -> Answer {
 }
 
 /// Innermost first, at least one.
-fn frames(address: CodeAddress, resolved: &Resolved) -> Vec<Frame> {
+pub(crate) fn frames(address: CodeAddress, resolved: &Resolved) -> Vec<Frame> {
     let native = |name| Frame {
         module: resolved.module.clone(),
         address: Some(address.address()),

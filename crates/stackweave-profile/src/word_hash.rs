@@ -1,9 +1,10 @@
 //! Maps whose keys are one word, and nobody's to choose: ids and frames.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 pub(crate) type WordMap<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
+pub(crate) type WordSet<K> = HashSet<K, BuildHasherDefault<WordHasher>>;
 
 /// One multiplication, both halves of which are used: the map looks at the lowest bits and at the highest.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,7 +36,6 @@ impl Hasher for WordHasher {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
     use std::hash::BuildHasher;
 
     use super::*;

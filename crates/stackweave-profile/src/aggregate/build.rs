@@ -1,0 +1,215 @@
+//! Costs by numbers of a recording to a profile with names.
+
+use std::sync::Arc;
+
+use stackweave_recording::ProcessRecording;
+use stackweave_recording::file::{Dictionary, RecordedFrame};
+
+use crate::aggregate::call_tree::{NodeId, TreeBuilder};
+use crate::aggregate::collector::GroupCosts;
+use crate::aggregate::function::{FrameIndex, Function, FunctionTable};
+use crate::aggregate::measure::Measure;
+use crate::aggregate::origin::Place as CodePlace;
+use crate::aggregate::profile::{Counts, Profile};
+use crate::aggregate::recorded_names::RecordedNames;
+use crate::aggregate::span_tree::SpanTree;
+use crate::aggregate::stack_costs::{Place, StackCosts};
+use crate::frame::{Frame, FrameKind};
+use crate::word_hash::{WordMap, WordSet};
+
+impl GroupCosts {
+    /// The frames that a profile of this measure has, by their numbers in the recording.
+    pub(crate) fn frames(&self, measure: Measure, dictionary: &Dictionary) -> Vec<u32> {
+        let mut seen: WordSet<u32> = WordSet::default();
+        let mut frames = Vec::new();
+        let mut take = |frame: u32| {
+            if seen.insert(frame) {
+                frames.push(frame);
+            }
+        };
+        let mut stacks: WordSet<u32> = WordSet::default();
+        let costs = self.costs(measure).map(StackCosts::sorted).unwrap_or_default();
+        for (place, _) in &costs {
+            let mut next = if let Place::Stack(stack) = place { *stack } else { 0 };
+            while stacks.insert(next) {
+                let Some((callers, frame)) = dictionary.stack(next) else { break };
+                take(frame);
+                next = callers;
+            }
+        }
+        let needs_spans =
+            measure == Measure::WallTime || costs.iter().any(|(place, _)| matches!(place, Place::Span(1..)));
+        let nodes = if needs_spans { self.spans.nodes() } else { &[] };
+        nodes.iter().skip(1).for_each(|node| take(node.frame));
+        frames
+    }
+
+    fn costs(&self, measure: Measure) -> Option<&StackCosts> {
+        match measure {
+            Measure::WallTime => None,
+            Measure::Samples => Some(&self.samples),
+            Measure::AllocatedBytes | Measure::Allocations => Some(&self.allocated),
+            Measure::LiveBytes => Some(&self.live),
+        }
+    }
+
+    /// The profile of this measure.
+    pub(crate) fn profile(
+        &self,
+        measure: Measure,
+        process: &ProcessRecording,
+        names: &RecordedNames,
+        lines: bool,
+    ) -> Profile {
+        let mut paths = Paths {
+            dictionary: process.dictionary(),
+            names,
+            lines,
+            functions: FunctionTable::default(),
+            chains: WordMap::default(),
+            builder: TreeBuilder::default(),
+            stacks: WordMap::default(),
+            spans: WordMap::default(),
+        };
+        match self.costs(measure) {
+            None => paths.add_spans(&self.spans),
+            Some(costs) => paths.add_costs(costs, &self.spans, measure),
+        }
+        let (unfinished, unmatched_ends) = match measure {
+            Measure::WallTime => (self.spans.counts.unfinished, self.spans.counts.unmatched_ends),
+            _ => (0, 0),
+        };
+        let counts = Counts { events: self.events, unfinished, unmatched_ends, ..Counts::default() };
+        Profile { measure, functions: paths.functions, tree: paths.builder.finish(), counts }
+    }
+}
+
+/// Stacks and spans of a recording as nodes of a tree.
+struct Paths<'a> {
+    dictionary: &'a Dictionary,
+    names: &'a RecordedNames,
+    lines: bool,
+    functions: FunctionTable,
+    /// What each frame of the recording stands for, outermost first.
+    chains: WordMap<u32, Box<[FrameIndex]>>,
+    builder: TreeBuilder,
+    stacks: WordMap<u32, NodeId>,
+    spans: WordMap<u32, NodeId>,
+}
+
+impl Paths<'_> {
+    fn add_spans(&mut self, spans: &SpanTree) {
+        let nodes = spans.nodes();
+        let mut is_needed: Vec<bool> = nodes.iter().map(|node| node.calls > 0).collect();
+        for (place, node) in nodes.iter().enumerate().skip(1).rev() {
+            if is_needed[place] {
+                is_needed[node.parent as usize] = true;
+            }
+        }
+        let mut places = vec![NodeId::ROOT; nodes.len()];
+        for ((place, node), own) in nodes.iter().enumerate().zip(spans.own_times()).skip(1) {
+            if is_needed[place] {
+                places[place] = self.descend(places[node.parent as usize], node.frame, node.calls);
+                self.builder.add(places[place], 0, own);
+            }
+        }
+    }
+
+    fn add_costs(&mut self, costs: &StackCosts, spans: &SpanTree, measure: Measure) {
+        for (place, cost) in costs.sorted() {
+            let node = match place {
+                Place::Stack(stack) => self.stack(stack),
+                Place::Span(node) => self.span(node, spans),
+            };
+            let own = match measure {
+                Measure::Allocations => i64::try_from(cost.events).unwrap_or(i64::MAX),
+                _ => cost.sum,
+            };
+            self.builder.add(node, cost.events, own);
+        }
+    }
+
+    /// The node of a stack, below those of its callers.
+    fn stack(&mut self, stack: u32) -> NodeId {
+        let mut path = Vec::new();
+        let mut next = stack;
+        let mut node = loop {
+            if let Some(known) = self.stacks.get(&next) {
+                break *known;
+            }
+            let Some((callers, frame)) = self.dictionary.stack(next) else { break NodeId::ROOT };
+            path.push((next, frame));
+            next = callers;
+        };
+        for (stack, frame) in path.into_iter().rev() {
+            node = self.descend(node, frame, 0);
+            self.stacks.insert(stack, node);
+        }
+        node
+    }
+
+    /// The same for a node of the tree of spans.
+    fn span(&mut self, span: u32, spans: &SpanTree) -> NodeId {
+        let mut path = Vec::new();
+        let mut next = span;
+        let mut node = loop {
+            if next == 0 {
+                break NodeId::ROOT;
+            }
+            if let Some(known) = self.spans.get(&next) {
+                break *known;
+            }
+            path.push(next);
+            next = spans.nodes()[next as usize].parent;
+        };
+        for span in path.into_iter().rev() {
+            node = self.descend(node, spans.nodes()[span as usize].frame, 0);
+            self.spans.insert(span, node);
+        }
+        node
+    }
+
+    /// The innermost node of what `frame` stands for under `parent`; all of these nodes were called so often.
+    fn descend(&mut self, parent: NodeId, frame: u32, calls: u64) -> NodeId {
+        if !self.chains.contains_key(&frame) {
+            let chain = self.chain(frame);
+            self.chains.insert(frame, chain);
+        }
+        let mut node = parent;
+        for index in self.chains.get(&frame).into_iter().flatten() {
+            node = self.builder.child(node, *index);
+            self.builder.add(node, calls, 0);
+        }
+        node
+    }
+
+    fn chain(&mut self, number: u32) -> Box<[FrameIndex]> {
+        let module = match self.dictionary.frame(number) {
+            Some(RecordedFrame::Native { module, .. }) => *module,
+            _ => None,
+        };
+        let module = module.and_then(|module| self.dictionary.module(module));
+        let module = module.map(|module| module.path.to_string_lossy()).unwrap_or_default();
+        let names = self.names;
+        let intern = |frame: &Frame| {
+            let function = self.functions.intern(function(frame, &module));
+            self.functions.intern_frame(function, frame.position.line.filter(|_| self.lines))
+        };
+        names.of(number).iter().rev().map(intern).collect()
+    }
+}
+
+fn function(frame: &Frame, module: &str) -> Function {
+    let is_native = frame.kind == FrameKind::Native;
+    let path = if is_native { module } else { frame.filename.as_deref().unwrap_or_default() };
+    let name = frame.qualname.as_deref().unwrap_or(&frame.name);
+    Function {
+        kind: frame.kind,
+        name: Arc::clone(&frame.name),
+        qualname: frame.qualname.clone(),
+        filename: frame.filename.clone(),
+        module: frame.module.clone(),
+        first_line: frame.first_line,
+        origin: CodePlace { kind: frame.kind, name, path }.origin(),
+    }
+}

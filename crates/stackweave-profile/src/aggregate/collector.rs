@@ -1,0 +1,197 @@
+//! The events of one process to costs by stack and by span, while they stream by.
+//!
+//! Hot file: what is kept grows with the number of distinct stacks and paths, with the spans that are open and the blocks
+//! that are not freed, and not with the number of events.
+
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
+
+use stackweave_recording::file::{Event, EventBuffer, Lost};
+use stackweave_recording::{Missing, ProcessRecording, ReadError};
+
+use crate::aggregate::kinds::{Kinds, Seen};
+use crate::aggregate::live_blocks::{Block, LiveBlocks};
+use crate::aggregate::measure::Measure;
+use crate::aggregate::options::{AggregateOptions, Grouping};
+use crate::aggregate::span_tree::{OpenSpans, SpanTree};
+use crate::aggregate::stack_costs::{Place, StackCosts};
+
+/// What the events of a process, or of one of its threads, cost.
+#[derive(Debug)]
+pub(crate) struct GroupCosts {
+    /// The number of the thread if each has a group of its own.
+    pub(crate) thread: Option<u32>,
+    pub(crate) spans: SpanTree,
+    pub(crate) samples: StackCosts,
+    pub(crate) allocated: StackCosts,
+    pub(crate) live: StackCosts,
+    pub(crate) has_spans: bool,
+    /// How many events there were in the time that was asked for.
+    pub(crate) events: u64,
+}
+
+/// What the events of a process cost.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    pub(crate) groups: Vec<GroupCosts>,
+    pub(crate) replaced_blocks: u64,
+    pub(crate) unknown_frees: u64,
+    pub(crate) missing: Missing,
+}
+
+struct Collector<'a> {
+    process: &'a ProcessRecording,
+    options: &'a AggregateOptions,
+    range: Range<u64>,
+    kinds: Kinds,
+    groups: Vec<GroupCosts>,
+    threads: HashMap<u32, Thread>,
+    live: Option<LiveBlocks>,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    /// `None` if the thread was not asked for.
+    group: Option<usize>,
+    open: OpenSpans,
+    /// The ticks at which events of this thread are missing, the next one last.
+    losses: Vec<u64>,
+}
+
+/// Reads the events of a process. `range` is in nanoseconds since its base.
+pub(crate) fn collect(
+    process: &ProcessRecording,
+    options: &AggregateOptions,
+    range: Range<u64>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Collected, ReadError> {
+    let mut collector = Collector {
+        process,
+        options,
+        range,
+        kinds: Kinds::of(process.dictionary()),
+        groups: Vec::new(),
+        threads: HashMap::new(),
+        live: (options.measure == Some(Measure::LiveBytes)).then(LiveBlocks::default),
+    };
+    // What was begun before the range may reach into it, so all before its end is read.
+    let until = (collector.range.end != u64::MAX).then_some(0..collector.range.end);
+    let missing = if collector.live.is_some() {
+        process.visit_in_time_order(until, progress, &mut |timed| {
+            collector.one(timed.thread, &timed.event);
+            ControlFlow::Continue(())
+        })?
+    } else {
+        process.visit(until, progress, &mut |block| {
+            collector.block(block);
+            ControlFlow::Continue(())
+        })?
+    };
+    Ok(collector.finish(missing))
+}
+
+impl Collector<'_> {
+    fn block(&mut self, block: &EventBuffer) {
+        let mut thread = self.take_thread(block.thread());
+        for event in block {
+            self.event(&mut thread, &event);
+        }
+        self.threads.insert(block.thread(), thread);
+    }
+
+    fn one(&mut self, number: u32, event: &Event<'_>) {
+        let mut thread = self.take_thread(number);
+        self.event(&mut thread, event);
+        self.threads.insert(number, thread);
+    }
+
+    fn event(&mut self, thread: &mut Thread, event: &Event<'_>) {
+        let seen = self.kinds.see(event);
+        let time = self.process.timeline().nanoseconds(event.ticks);
+        let is_inside = self.range.contains(&time);
+        if let Some(live) = &mut self.live {
+            keep_block(live, seen, thread, is_inside);
+        }
+        let Some(group) = thread.group else { return };
+        let group = &mut self.groups[group];
+        group.events += u64::from(is_inside && seen != Seen::Nothing);
+        while thread.losses.last().is_some_and(|lost| event.ticks > *lost) {
+            group.spans.cut(&mut thread.open, None);
+            thread.losses.pop();
+        }
+        let time = thread.open.advance(time);
+        match seen {
+            Seen::Begin { frame } => {
+                group.spans.begin(&mut thread.open, frame, time);
+                group.has_spans = true;
+            }
+            Seen::End => group.spans.end(&mut thread.open, time),
+            Seen::Sample { stack, weight } if is_inside => group.samples.add(place(stack, thread), weight),
+            Seen::Allocate { size, stack, .. } if is_inside && self.live.is_none() => {
+                group.allocated.add(place(stack, thread), i64::try_from(size).unwrap_or(i64::MAX));
+            }
+            Seen::Sample { .. } | Seen::Allocate { .. } | Seen::Free { .. } | Seen::Nothing => {}
+        }
+    }
+
+    fn take_thread(&mut self, number: u32) -> Thread {
+        if let Some(thread) = self.threads.get_mut(&number) {
+            return core::mem::take(thread);
+        }
+        if !self.options.takes(self.process.dictionary().thread(number)) {
+            return Thread::default();
+        }
+        let own = (self.options.grouping == Grouping::Threads).then_some(number);
+        let found = self.groups.iter().position(|group| group.thread == own);
+        let group = found.unwrap_or_else(|| {
+            self.groups.push(GroupCosts::new(own, self.range.clone()));
+            self.groups.len() - 1
+        });
+        Thread { group: Some(group), open: OpenSpans::default(), losses: losses(self.process, number) }
+    }
+
+    fn finish(mut self, missing: Missing) -> Collected {
+        for (number, mut thread) in self.threads {
+            let Some(group) = thread.group else { continue };
+            let last = self.process.last_ticks(number).map(|ticks| self.process.timeline().nanoseconds(ticks));
+            let goes_on = last.is_some_and(|last| last >= self.range.end);
+            self.groups[group].spans.cut(&mut thread.open, goes_on.then_some(self.range.end));
+        }
+        self.groups.iter_mut().for_each(|group| group.spans.seal());
+        let live = self.live.unwrap_or_default();
+        for (group, place, size) in live.left() {
+            self.groups[group].live.add(place, size);
+        }
+        Collected { groups: self.groups, replaced_blocks: live.replaced, unknown_frees: live.unknown_frees, missing }
+    }
+}
+
+impl GroupCosts {
+    fn new(thread: Option<u32>, range: Range<u64>) -> Self {
+        let (samples, allocated, live) = Default::default();
+        Self { thread, spans: SpanTree::new(range), samples, allocated, live, has_spans: false, events: 0 }
+    }
+}
+
+fn keep_block(live: &mut LiveBlocks, seen: Seen, thread: &Thread, is_inside: bool) {
+    match seen {
+        Seen::Allocate { address, size, stack } => {
+            let group = thread.group.filter(|_| is_inside);
+            live.allocate(address, Block { group, place: place(stack, thread), size });
+        }
+        Seen::Free { address } => live.free(address),
+        Seen::Begin { .. } | Seen::End | Seen::Sample { .. } | Seen::Nothing => {}
+    }
+}
+
+fn place(stack: u32, thread: &Thread) -> Place {
+    if stack == 0 { Place::Span(thread.open.innermost()) } else { Place::Stack(stack) }
+}
+
+/// Where events of a thread are missing, in ticks, the last place first.
+fn losses(process: &ProcessRecording, thread: u32) -> Vec<u64> {
+    let at = |lost: &Lost| if lost.first_ticks == 0 { lost.last_ticks } else { lost.first_ticks };
+    let mut losses: Vec<u64> = process.losses().iter().filter(|lost| lost.thread == thread).map(at).collect();
+    losses.sort_unstable_by_key(|ticks| core::cmp::Reverse(*ticks));
+    losses
+}

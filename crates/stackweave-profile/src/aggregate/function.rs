@@ -1,0 +1,206 @@
+//! Functions, and the lines of them that frames stand on, each once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::aggregate::origin::Origin;
+use crate::frame::FrameKind;
+use crate::word_hash::WordMap;
+
+/// A function of a profile. An id means something only to the [`FunctionTable`] that gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FunctionId(pub(crate) u32);
+
+impl FunctionId {
+    /// Its place in [`FunctionTable::functions`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A frame of a profile: a function, and a line of it if the profile tells lines apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameIndex(pub(crate) u32);
+
+impl FrameIndex {
+    /// Its place in [`FunctionTable::frames`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A function. What is not known is `None`.
+///
+/// Two are the same if kind, name with the classes around it, and place are: the file and the first line of an
+/// interpreter's function, the module of a native one (whose lines may come from several files).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// What it is code of.
+    pub kind: FrameKind,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its name with the classes and functions around it, where its language has such names.
+    pub qualname: Option<Arc<str>>,
+    /// The source file: of a native function the one that was seen first.
+    pub filename: Option<Arc<str>>,
+    /// The file name of the module that holds a native function, without folders.
+    pub module: Option<Arc<str>>,
+    /// The line that it begins on.
+    pub first_line: Option<u32>,
+    /// Whose code it is.
+    pub origin: Origin,
+}
+
+impl Function {
+    /// The name that tells most.
+    pub fn full_name(&self) -> &Arc<str> {
+        self.qualname.as_ref().unwrap_or(&self.name)
+    }
+
+    fn key(&self) -> Key {
+        let is_native = self.kind == FrameKind::Native;
+        Key {
+            kind: self.kind,
+            name: Arc::clone(self.full_name()),
+            place: if is_native { self.module.clone() } else { self.filename.clone() },
+            first_line: if is_native { None } else { self.first_line },
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    kind: FrameKind,
+    name: Arc<str>,
+    place: Option<Arc<str>>,
+    first_line: Option<u32>,
+}
+
+/// A frame: a function, and the line in it if lines are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProfileFrame {
+    /// The function.
+    pub function: FunctionId,
+    /// The line.
+    pub line: Option<u32>,
+}
+
+/// The functions and frames of a profile.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionTable {
+    functions: Vec<Function>,
+    frames: Vec<ProfileFrame>,
+    by_key: HashMap<Key, FunctionId>,
+    by_line: WordMap<u64, FrameIndex>,
+}
+
+impl FunctionTable {
+    /// Every function, by id.
+    pub fn functions(&self) -> &[Function] {
+        &self.functions
+    }
+
+    /// Every frame, by index.
+    pub fn frames(&self) -> &[ProfileFrame] {
+        &self.frames
+    }
+
+    /// The function with this id.
+    ///
+    /// # Panics
+    /// If another table gave the id.
+    pub fn function(&self, id: FunctionId) -> &Function {
+        &self.functions[id.index()]
+    }
+
+    /// The frame with this index.
+    ///
+    /// # Panics
+    /// If another table gave the index.
+    pub fn frame(&self, index: FrameIndex) -> ProfileFrame {
+        self.frames[index.index()]
+    }
+
+    /// The function that a frame is of.
+    ///
+    /// # Panics
+    /// If another table gave the index.
+    pub fn function_of(&self, index: FrameIndex) -> &Function {
+        self.function(self.frame(index).function)
+    }
+
+    /// The id of a function that is equal to this one.
+    pub fn find(&self, function: &Function) -> Option<FunctionId> {
+        self.by_key.get(&function.key()).copied()
+    }
+
+    /// The id of this function, which is new or has one already.
+    #[expect(clippy::cast_possible_truncation, reason = "as many functions do not fit into memory")]
+    pub fn intern(&mut self, function: Function) -> FunctionId {
+        *self.by_key.entry(function.key()).or_insert_with(|| {
+            self.functions.push(function);
+            FunctionId((self.functions.len() - 1) as u32)
+        })
+    }
+
+    /// The index of this frame, which is new or has one already.
+    #[expect(clippy::cast_possible_truncation, reason = "as many frames do not fit into memory")]
+    pub fn intern_frame(&mut self, function: FunctionId, line: Option<u32>) -> FrameIndex {
+        let key = u64::from(function.0) << 32 | u64::from(line.unwrap_or(0));
+        *self.by_line.entry(key).or_insert_with(|| {
+            self.frames.push(ProfileFrame { function, line: line.filter(|line| *line != 0) });
+            FrameIndex((self.frames.len() - 1) as u32)
+        })
+    }
+
+    /// Takes in all that `other` has: for each of its frames, the index here.
+    pub fn extend(&mut self, other: &Self) -> Vec<FrameIndex> {
+        let functions: Vec<FunctionId> = other.functions.iter().map(|function| self.intern(function.clone())).collect();
+        let frame = |frame: &ProfileFrame| self.intern_frame(functions[frame.function.index()], frame.line);
+        other.frames.iter().map(frame).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(kind: FrameKind, filename: &str, module: &str, first_line: u32) -> Function {
+        Function {
+            kind,
+            name: "f".into(),
+            qualname: None,
+            filename: Some(filename.into()),
+            module: Some(module.into()),
+            first_line: Some(first_line),
+            origin: Origin::Program,
+        }
+    }
+
+    #[test]
+    fn functions_of_interpreters_are_told_apart_by_file_and_line_and_native_ones_by_module() {
+        let mut table = FunctionTable::default();
+        let first = table.intern(function(FrameKind::Python, "a.py", "", 1));
+        assert_eq!(table.intern(function(FrameKind::Python, "a.py", "", 1)), first);
+        assert_ne!(table.intern(function(FrameKind::Python, "a.py", "", 2)), first);
+        assert_ne!(table.intern(function(FrameKind::Script, "a.py", "", 1)), first);
+        let native = table.intern(function(FrameKind::Native, "a.c", "liba.so", 1));
+        assert_eq!(table.intern(function(FrameKind::Native, "generated.h", "liba.so", 9)), native);
+        assert_ne!(table.intern(function(FrameKind::Native, "a.c", "libb.so", 1)), native);
+    }
+
+    #[test]
+    fn frames_of_another_table_get_their_place_here() {
+        let (mut one, mut other) = (FunctionTable::default(), FunctionTable::default());
+        let a = one.intern(function(FrameKind::Python, "a.py", "", 1));
+        one.intern_frame(a, None);
+        let b = other.intern(function(FrameKind::Python, "b.py", "", 1));
+        let a_there = other.intern(function(FrameKind::Python, "a.py", "", 1));
+        other.intern_frame(b, Some(3));
+        other.intern_frame(a_there, None);
+        let places = one.extend(&other);
+        assert_eq!(places.iter().map(|index| index.index()).collect::<Vec<_>>(), [1, 0]);
+        assert_eq!(one.frame(places[0]).line, Some(3));
+        assert_eq!((one.functions().len(), one.frames().len()), (2, 2));
+    }
+}

@@ -1,0 +1,79 @@
+//! Which words of an event a profile needs, by its kind.
+
+use stackweave_core::{EventKind, FieldType, Role};
+use stackweave_recording::file::{Dictionary, Event};
+
+/// What to do with the events of each kind, by number.
+#[derive(Debug)]
+pub(crate) struct Kinds(Box<[Kind; 256]>);
+
+/// What a profile sees in an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Begin { frame: u32 },
+    End,
+    Sample { stack: u32, weight: i64 },
+    Allocate { address: u64, size: u64, stack: u32 },
+    Free { address: u64 },
+    Nothing,
+}
+
+/// Where its values are; a place behind all words if it has none.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    role: Option<Role>,
+    frame: u8,
+    stack: u8,
+    address: u8,
+    value: u8,
+}
+
+const NOWHERE: u8 = u8::MAX;
+
+impl Kinds {
+    pub(crate) fn of(dictionary: &Dictionary) -> Self {
+        let nothing = Kind { role: None, frame: NOWHERE, stack: NOWHERE, address: NOWHERE, value: NOWHERE };
+        let mut kinds = Box::new([nothing; 256]);
+        for (number, kind) in dictionary.kinds() {
+            kinds[usize::from(number)] = Kind::of(kind);
+        }
+        Self(kinds)
+    }
+
+    pub(crate) fn see(&self, event: &Event<'_>) -> Seen {
+        let kind = self.0[usize::from(event.kind)];
+        let word = |place: u8| event.words.get(usize::from(place)).copied();
+        let number = |place: u8| word(place).and_then(|word| u32::try_from(word).ok()).unwrap_or(0);
+        match kind.role {
+            Some(Role::Begin) => Seen::Begin { frame: number(kind.frame) },
+            Some(Role::End) => Seen::End,
+            Some(Role::Sample) => {
+                Seen::Sample { stack: number(kind.stack), weight: word(kind.value).map_or(1, u64::cast_signed) }
+            }
+            Some(Role::Allocate) => Seen::Allocate {
+                address: word(kind.address).unwrap_or(0),
+                size: word(kind.value).unwrap_or(0),
+                stack: number(kind.stack),
+            },
+            Some(Role::Free) => Seen::Free { address: word(kind.address).unwrap_or(0) },
+            Some(Role::Instant | Role::Counter) | None => Seen::Nothing,
+        }
+    }
+}
+
+impl Kind {
+    fn of(kind: &EventKind) -> Self {
+        let place = |of| kind.position_of(of).and_then(|place| u8::try_from(place).ok());
+        let value = match kind.role {
+            Role::Sample => place(FieldType::Signed).or_else(|| place(FieldType::Unsigned)),
+            _ => place(FieldType::Unsigned),
+        };
+        Self {
+            role: Some(kind.role),
+            frame: place(FieldType::Frame).unwrap_or(NOWHERE),
+            stack: place(FieldType::Stack).unwrap_or(NOWHERE),
+            address: place(FieldType::Address).unwrap_or(NOWHERE),
+            value: value.unwrap_or(NOWHERE),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Recordings to profiles: who called whom, how often, and what it cost.
+
+mod build;
+mod call_tree;
+mod collector;
+mod diff;
+mod function;
+mod kinds;
+mod live_blocks;
+mod measure;
+mod options;
+mod origin;
+mod pattern;
+mod profile;
+mod recorded_names;
+mod recordings;
+mod span_tree;
+mod stack_costs;
+mod statistics;
+mod view;
+
+pub use call_tree::{CallTree, Children, Cost, Node, NodeId};
+pub use diff::{Change, Diff, DiffNode, FunctionDiff};
+pub use function::{FrameIndex, Function, FunctionId, FunctionTable, ProfileFrame};
+pub use measure::Measure;
+pub use options::{AggregateOptions, Grouping};
+pub use origin::Origin;
+pub use pattern::{Part, Pattern};
+pub use profile::{Counts, DifferentMeasures, Profile};
+pub use recorded_names::RecordedNames;
+pub use recordings::{Aggregated, PartProfile, aggregate};
+pub use statistics::{CallStatistics, Edge, Statistics};
+pub use view::{Filter, View};

@@ -1,0 +1,220 @@
+//! Whose code a function is: decides what people see at first.
+
+use crate::frame::FrameKind;
+
+/// Whose code a function is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The interpreter's own, what starts processes and threads, and Stackweave's.
+    Interpreter,
+    /// A library's, Python's standard one among them.
+    Library,
+    /// The program's: all else.
+    Program,
+}
+
+impl Origin {
+    /// The origin in one word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Interpreter => "interpreter",
+            Self::Library => "library",
+            Self::Program => "program",
+        }
+    }
+}
+
+/// What an origin is told by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) kind: FrameKind,
+    /// With the classes around it, where that is known.
+    pub(crate) name: &'a str,
+    /// The source file of an interpreter's function, or the path of a native one's module; empty if not known.
+    pub(crate) path: &'a str,
+}
+
+impl Place<'_> {
+    pub(crate) fn origin(self) -> Origin {
+        match self.kind {
+            FrameKind::Python if self.is_interpreters_python() => Origin::Interpreter,
+            FrameKind::Python if is_library_file(self.path) => Origin::Library,
+            FrameKind::Native if self.is_interpreters_code() => Origin::Interpreter,
+            FrameKind::Native if is_library_module(self.path) => Origin::Library,
+            _ => Origin::Program,
+        }
+    }
+
+    fn is_interpreters_python(self) -> bool {
+        let is_file = |name| self.path.ends_with(name) && is_standard_library(self.path);
+        self.path.starts_with("<frozen importlib")
+            || self.path == "<frozen runpy>"
+            || is_file("/runpy.py")
+            || is_file("/importlib/_bootstrap.py")
+            || is_file("/importlib/_bootstrap_external.py")
+            || (is_file("/threading.py") && THREAD_STARTERS.contains(&self.name))
+            || is_own_package(self.path)
+    }
+
+    fn is_interpreters_code(self) -> bool {
+        let file = file_name(self.path);
+        is_interpreter(file) || is_own_library(self.path, file) || PROCESS_STARTERS.contains(&self.name)
+    }
+}
+
+/// What runs the target of a `threading.Thread`.
+const THREAD_STARTERS: [&str; 6] =
+    ["Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run", "_bootstrap", "_bootstrap_inner", "run"];
+
+/// What runs `main`, and a thread's first function.
+const PROCESS_STARTERS: [&str; 10] = [
+    "_start",
+    "__libc_start_main",
+    "__libc_start_main_impl",
+    "__libc_start_main@@GLIBC_2.34",
+    "__libc_start_call_main",
+    "start_thread",
+    "__clone",
+    "clone",
+    "clone3",
+    "__clone3",
+];
+
+const SYSTEM_FOLDERS: [&str; 6] = ["/lib/", "/lib32/", "/lib64/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/"];
+const LOCAL_FOLDERS: [&str; 3] = ["/usr/local/lib/", "/usr/local/lib64/", "/usr/libexec/"];
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// `python`, `python3.13t`, `libpython3.11.so.1.0`.
+fn is_interpreter(file: &str) -> bool {
+    if let Some(rest) = file.strip_prefix("libpython") {
+        return rest.contains(".so");
+    }
+    let Some(version) = file.strip_prefix("python") else { return false };
+    let version = version.trim_end_matches(['t', 'd', 'm', 'u']);
+    version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+fn is_own_package(path: &str) -> bool {
+    ["/site-packages/stackweave/", "/dist-packages/stackweave/", "/python/stackweave/"]
+        .iter()
+        .any(|folder| path.contains(folder))
+}
+
+fn is_own_library(path: &str, file: &str) -> bool {
+    file.starts_with("libstackweave") || (file.starts_with("_native.") && path.contains("/stackweave/"))
+}
+
+fn is_library_file(path: &str) -> bool {
+    path.starts_with("<frozen ") || is_installed_package(path) || is_standard_library(path)
+}
+
+fn is_installed_package(path: &str) -> bool {
+    path.contains("/site-packages/") || path.contains("/dist-packages/")
+}
+
+/// Whether it lies in a folder such as `lib/python3.12`.
+fn is_standard_library(path: &str) -> bool {
+    let mut folders = path.split('/').peekable();
+    while let Some(folder) = folders.next() {
+        let below = folders.peek().and_then(|below| below.strip_prefix("python3"));
+        if matches!(folder, "lib" | "lib64" | "Lib") && below.is_some_and(is_version_rest) {
+            return true;
+        }
+    }
+    false
+}
+
+/// `.12`, `.13t`, `12.zip` and nothing at all.
+fn is_version_rest(rest: &str) -> bool {
+    let rest = rest.trim_end_matches(".zip").trim_end_matches('t');
+    rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+fn is_library_module(path: &str) -> bool {
+    let is_shared = path.contains(".so");
+    path == "[vdso]"
+        || (is_shared && SYSTEM_FOLDERS.iter().chain(&LOCAL_FOLDERS).any(|folder| path.starts_with(folder)))
+        || is_installed_package(path)
+        || is_standard_library(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origins(kind: FrameKind, places: &[(&str, &str)]) -> Vec<Origin> {
+        places.iter().map(|(name, path)| Place { kind, name, path }.origin()).collect()
+    }
+
+    #[test]
+    fn python_files_are_told_apart_by_their_folders() {
+        let interpreter = [
+            ("_find_and_load", "<frozen importlib._bootstrap>"),
+            ("_run_code", "<frozen runpy>"),
+            ("_run_code", "/usr/lib/python3.10/runpy.py"),
+            ("Thread._bootstrap_inner", "/opt/py/lib/python3.12/threading.py"),
+            ("_bootstrap", "/opt/py/lib/python3.10/threading.py"),
+            ("capture", "/venv/lib/python3.11/site-packages/stackweave/__init__.py"),
+        ];
+        assert_eq!(origins(FrameKind::Python, &interpreter), [Origin::Interpreter; 6]);
+        let library = [
+            ("dumps", "/usr/lib/python3.11/json/__init__.py"),
+            ("loads", "/opt/py/lib/python3.13t/json/__init__.py"),
+            ("Thread.start", "/usr/lib/python3.11/threading.py"),
+            ("array", "/home/me/app/.venv/lib/python3.12/site-packages/numpy/core.py"),
+            ("get", "/usr/lib/python3/dist-packages/requests/api.py"),
+            ("exists", "<frozen genericpath>"),
+            ("x", "/usr/lib/python311.zip/json.py"),
+        ];
+        assert_eq!(origins(FrameKind::Python, &library), [Origin::Library; 7]);
+        let program = [
+            ("main", "/home/me/app/main.py"),
+            ("main", "runpy.py"),
+            ("run", "/home/me/threading.py"),
+            ("<module>", "<string>"),
+            ("f", "/home/me/lib/python3_tools/a.py"),
+            ("f", "/home/me/python3.11/a.py"),
+            ("f", ""),
+        ];
+        assert_eq!(origins(FrameKind::Python, &program), [Origin::Program; 7]);
+    }
+
+    #[test]
+    fn native_code_is_told_apart_by_its_module() {
+        let interpreter = [
+            ("list_sort", "/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0"),
+            ("_PyEval_EvalFrameDefault", "/usr/bin/python3.11"),
+            ("main", "/opt/bin/python3.13t"),
+            ("main", "/opt/bin/python"),
+            ("__libc_start_call_main", "/lib/x86_64-linux-gnu/libc.so.6"),
+            ("start_thread", "/lib/x86_64-linux-gnu/libc.so.6"),
+            ("capture", "/venv/lib/python3.11/site-packages/stackweave/_native.abi3.so"),
+            ("sw_capture", "/opt/lib/libstackweave.so"),
+        ];
+        assert_eq!(origins(FrameKind::Native, &interpreter), [Origin::Interpreter; 8]);
+        let library = [
+            ("qsort", "/lib/x86_64-linux-gnu/libc.so.6"),
+            ("sgemm_", "/venv/lib/python3.11/site-packages/numpy.libs/libopenblas.so"),
+            ("scan_once", "/opt/py/lib/python3.12/lib-dynload/_json.cpython-312-x86_64-linux-gnu.so"),
+            ("clock_gettime", "[vdso]"),
+        ];
+        assert_eq!(origins(FrameKind::Native, &library), [Origin::Library; 4]);
+        let program = [
+            ("main", "/usr/bin/server"),
+            ("step", "/home/me/app/build/libapp.so"),
+            ("main", "/home/me/pythonista"),
+            ("jitted", ""),
+        ];
+        assert_eq!(origins(FrameKind::Native, &program), [Origin::Program; 4]);
+    }
+
+    #[test]
+    fn what_is_neither_is_the_programs() {
+        for kind in [FrameKind::Script, FrameKind::Extra, FrameKind::Label] {
+            assert_eq!(origins(kind, &[("f", "/usr/lib/python3.11/json/__init__.py")]), [Origin::Program], "{kind}");
+        }
+    }
+}

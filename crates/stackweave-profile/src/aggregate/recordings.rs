@@ -1,0 +1,137 @@
+//! Recordings to profiles.
+
+use std::ops::Range;
+
+use stackweave_recording::{Missing, ProcessRecording, ReadError, TimeAxis};
+use stackweave_symbolize::Symbolizer;
+
+use crate::aggregate::collector::{Collected, GroupCosts, collect};
+use crate::aggregate::measure::Measure;
+use crate::aggregate::options::{AggregateOptions, Grouping};
+use crate::aggregate::profile::Profile;
+use crate::aggregate::recorded_names::RecordedNames;
+
+/// A profile, and what it is a profile of.
+#[derive(Clone, Debug)]
+pub struct PartProfile {
+    /// The place of the process among those that were asked for; `None` if several are merged.
+    pub process: Option<usize>,
+    /// The number of the thread in its process; `None` if several are merged.
+    pub thread: Option<u32>,
+    /// The profile.
+    pub profile: Profile,
+}
+
+/// Profiles of recordings.
+#[derive(Clone, Debug)]
+pub struct Aggregated {
+    /// One, or one for each process or thread, as it was asked for. None is left out because it is empty, but a
+    /// thread without events is not known.
+    pub parts: Vec<PartProfile>,
+    /// What could not be read, for each process.
+    pub missing: Vec<Missing>,
+}
+
+/// Makes profiles of what some processes have recorded. Reads each event once, and keeps none.
+///
+/// `progress` is told how many of all bytes ([`ProcessRecording::bytes`]) are done. Native frames that have no names in the
+/// recordings are resolved by `symbolizer`; each distinct one of a process once.
+pub fn aggregate(
+    processes: &[ProcessRecording],
+    options: &AggregateOptions,
+    symbolizer: Option<&Symbolizer>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Aggregated, ReadError> {
+    let mut collected = Vec::with_capacity(processes.len());
+    let mut done = 0;
+    for (process, range) in processes.iter().zip(ranges(processes, options.range.as_ref())) {
+        collected.push(collect(process, options, range, &mut |bytes| progress(done + bytes))?);
+        done += process.bytes();
+    }
+    let measure = options.measure.unwrap_or_else(|| default_measure(&collected));
+    let mut parts = Vec::new();
+    let mut missing = Vec::with_capacity(processes.len());
+    for (index, (process, collected)) in processes.iter().zip(collected).enumerate() {
+        parts.extend(profiles(index, process, &collected, (measure, options), symbolizer));
+        missing.push(collected.missing);
+    }
+    if options.grouping == Grouping::Merged {
+        parts = vec![merged(parts, measure, processes.len())];
+    }
+    Ok(Aggregated { parts, missing })
+}
+
+impl Aggregated {
+    /// Everything together.
+    pub fn merged(self) -> Profile {
+        let measure = self.parts.first().map_or(Measure::WallTime, |part| part.profile.measure());
+        merged(self.parts, measure, 0).profile
+    }
+}
+
+/// The time that was asked for, on the clock of each process.
+fn ranges(processes: &[ProcessRecording], range: Option<&Range<u64>>) -> Vec<Range<u64>> {
+    let axis = if processes.len() > 1 { TimeAxis::common(processes) } else { TimeAxis::SinceBase };
+    let bases: Vec<i64> = processes.iter().map(|process| axis.time_ns(process, 0)).collect();
+    let first = bases.iter().copied().min().unwrap_or(0);
+    let local = |base: i64| match range {
+        Some(range) => {
+            let later = base.abs_diff(first);
+            range.start.saturating_sub(later)..range.end.saturating_sub(later)
+        }
+        None => 0..u64::MAX,
+    };
+    bases.into_iter().map(local).collect()
+}
+
+fn default_measure(collected: &[Collected]) -> Measure {
+    let any = |has: fn(&GroupCosts) -> bool| collected.iter().flat_map(|process| &process.groups).any(has);
+    if any(|group| group.has_spans) {
+        Measure::WallTime
+    } else if any(|group| !group.samples.is_empty()) {
+        Measure::Samples
+    } else if any(|group| !group.allocated.is_empty()) {
+        Measure::AllocatedBytes
+    } else {
+        Measure::WallTime
+    }
+}
+
+fn profiles(
+    index: usize,
+    process: &ProcessRecording,
+    collected: &Collected,
+    (measure, options): (Measure, &AggregateOptions),
+    symbolizer: Option<&Symbolizer>,
+) -> Vec<PartProfile> {
+    let frames = |group: &GroupCosts| group.frames(measure, process.dictionary());
+    let frames: Vec<u32> = collected.groups.iter().flat_map(frames).collect();
+    let names = RecordedNames::resolve(process, &frames, symbolizer);
+    let part = |group: &GroupCosts| PartProfile {
+        process: Some(index),
+        thread: group.thread,
+        profile: group.profile(measure, process, &names, options.lines),
+    };
+    let mut parts: Vec<PartProfile> = collected.groups.iter().map(part).collect();
+    if parts.is_empty() && options.grouping != Grouping::Threads {
+        parts.push(PartProfile { process: Some(index), thread: None, profile: Profile::empty(measure) });
+    }
+    // These belong to the process, not to a thread.
+    if let Some(first) = parts.first_mut() {
+        let counts = &mut first.profile.counts;
+        counts.replaced_blocks = collected.replaced_blocks;
+        counts.unknown_frees = collected.unknown_frees;
+    }
+    parts
+}
+
+fn merged(parts: Vec<PartProfile>, measure: Measure, processes: usize) -> PartProfile {
+    let process = (processes == 1).then_some(0);
+    let mut parts = parts.into_iter().map(|part| part.profile);
+    let mut profile = parts.next().unwrap_or_else(|| Profile::empty(measure));
+    for other in parts {
+        let same = profile.merge(&other);
+        debug_assert_eq!(same, Ok(()));
+    }
+    PartProfile { process, thread: None, profile }
+}

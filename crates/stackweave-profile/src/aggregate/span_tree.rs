@@ -1,0 +1,194 @@
+//! Begins and ends to a tree of what ran inside what.
+//!
+//! Hot file: an event costs one look at a node, and one into a map when the thread does something else than the last time.
+//! A span's own time is not kept while events come in: it is its total without its children's, and those are nodes too.
+
+use std::ops::Range;
+
+use crate::word_hash::WordMap;
+
+/// The spans of one or several threads, by path.
+#[derive(Debug)]
+pub(crate) struct SpanTree {
+    /// The first is the root, which is never begun.
+    nodes: Vec<SpanNode>,
+    by_frame: WordMap<u64, u32>,
+    range: Range<u64>,
+    pub(crate) counts: SpanCounts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SpanNode {
+    pub(crate) parent: u32,
+    /// The number that its frame has in the file.
+    pub(crate) frame: u32,
+    /// What was begun in it last, and the node of that.
+    last_frame: u32,
+    last_child: u32,
+    pub(crate) calls: u64,
+    pub(crate) total: u64,
+}
+
+/// What was odd.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SpanCounts {
+    pub(crate) unfinished: u64,
+    pub(crate) unmatched_ends: u64,
+}
+
+/// What one thread has begun and not ended.
+#[derive(Debug, Default)]
+pub(crate) struct OpenSpans {
+    open: Vec<Open>,
+    now: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    node: u32,
+    began: u64,
+}
+
+impl OpenSpans {
+    /// The node of the innermost span; the root if there is none.
+    pub(crate) fn innermost(&self) -> u32 {
+        self.open.last().map_or(0, |open| open.node)
+    }
+
+    /// Something happened on the thread. Its time, but never earlier than what came before it.
+    pub(crate) fn advance(&mut self, time: u64) -> u64 {
+        self.now = self.now.max(time);
+        self.now
+    }
+}
+
+impl SpanTree {
+    /// Spans are cut to `range`; one that lies outside it altogether is not counted.
+    pub(crate) fn new(range: Range<u64>) -> Self {
+        let nodes = vec![SpanNode::default()];
+        Self { nodes, by_frame: WordMap::default(), range, counts: SpanCounts::default() }
+    }
+
+    pub(crate) fn nodes(&self) -> &[SpanNode] {
+        &self.nodes
+    }
+
+    pub(crate) fn begin(&mut self, spans: &mut OpenSpans, frame: u32, time: u64) {
+        let began = spans.advance(time);
+        let node = self.child(spans.innermost(), frame);
+        spans.open.push(Open { node, began });
+    }
+
+    pub(crate) fn end(&mut self, spans: &mut OpenSpans, time: u64) {
+        let ended = spans.advance(time);
+        match spans.open.pop() {
+            Some(open) => self.close(open, ended),
+            None => self.counts.unmatched_ends += u64::from(self.range.contains(&ended)),
+        }
+    }
+
+    /// Ends what is open, at the time of the thread's last event, or at `until` if that is known to be later.
+    pub(crate) fn cut(&mut self, spans: &mut OpenSpans, until: Option<u64>) {
+        let ended = until.map_or(spans.now, |until| until.max(spans.now));
+        while let Some(open) = spans.open.pop() {
+            self.close(open, ended);
+            self.counts.unfinished += u64::from(until.is_none());
+        }
+    }
+
+    fn close(&mut self, open: Open, ended: u64) {
+        let Range { start, end } = self.range;
+        if open.began < end && (ended > start || open.began >= start) {
+            let node = &mut self.nodes[open.node as usize];
+            node.calls += 1;
+            node.total = node.total.saturating_add(ended.min(end) - open.began.max(start));
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "2^32 nodes do not fit into memory")]
+    fn child(&mut self, parent: u32, frame: u32) -> u32 {
+        let SpanNode { last_frame, last_child, .. } = self.nodes[parent as usize];
+        if last_frame == frame && last_child != 0 {
+            return last_child;
+        }
+        let child = *self.by_frame.entry(u64::from(parent) << 32 | u64::from(frame)).or_insert_with(|| {
+            self.nodes.push(SpanNode { parent, frame, ..SpanNode::default() });
+            (self.nodes.len() - 1) as u32
+        });
+        let above = &mut self.nodes[parent as usize];
+        (above.last_frame, above.last_child) = (frame, child);
+        child
+    }
+
+    /// Gives back the memory that only more events would need.
+    pub(crate) fn seal(&mut self) {
+        self.by_frame = WordMap::default();
+        self.nodes.shrink_to_fit();
+    }
+
+    /// The time each node took itself, without its children.
+    pub(crate) fn own_times(&self) -> Vec<i64> {
+        let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
+        let mut own: Vec<i64> = self.nodes.iter().map(|node| signed(node.total)).collect();
+        for node in &self.nodes[1..] {
+            let above = &mut own[node.parent as usize];
+            *above = above.saturating_sub(signed(node.total));
+        }
+        own[0] = 0;
+        own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frame, calls, total and own time of each node.
+    fn nodes(tree: &SpanTree) -> Vec<(u32, u64, u64, i64)> {
+        let own = tree.own_times();
+        tree.nodes.iter().zip(own).skip(1).map(|(node, own)| (node.frame, node.calls, node.total, own)).collect()
+    }
+
+    #[test]
+    fn own_time_is_what_children_did_not_take() {
+        let (mut tree, mut spans) = (SpanTree::new(0..u64::MAX), OpenSpans::default());
+        tree.begin(&mut spans, 7, 10);
+        for start in [20, 40] {
+            tree.begin(&mut spans, 8, start);
+            tree.begin(&mut spans, 7, start + 1);
+            tree.end(&mut spans, start + 4);
+            tree.end(&mut spans, start + 10);
+        }
+        tree.end(&mut spans, 100);
+        assert_eq!(nodes(&tree), [(7, 1, 90, 70), (8, 2, 20, 14), (7, 2, 6, 6)]);
+        assert_eq!(tree.counts, SpanCounts::default());
+    }
+
+    #[test]
+    fn what_is_odd_is_counted() {
+        let (mut tree, mut spans) = (SpanTree::new(0..u64::MAX), OpenSpans::default());
+        tree.end(&mut spans, 5);
+        tree.begin(&mut spans, 1, 10);
+        tree.begin(&mut spans, 2, 8);
+        tree.end(&mut spans, 14);
+        tree.cut(&mut spans, None);
+        tree.begin(&mut spans, 3, 20);
+        tree.cut(&mut spans, Some(25));
+        assert_eq!(nodes(&tree), [(1, 1, 4, 0), (2, 1, 4, 4), (3, 1, 5, 5)]);
+        assert_eq!(tree.counts, SpanCounts { unfinished: 1, unmatched_ends: 1 });
+    }
+
+    #[test]
+    fn spans_are_cut_to_the_range() {
+        let (mut tree, mut spans) = (SpanTree::new(10..20), OpenSpans::default());
+        for (frame, began, ended) in [(1, 0, 9), (2, 0, 10), (3, 0, 11), (4, 10, 10), (5, 19, 30), (6, 20, 30)] {
+            let mut spans = OpenSpans::default();
+            tree.begin(&mut spans, frame, began);
+            tree.end(&mut spans, ended);
+        }
+        tree.begin(&mut spans, 7, 0);
+        tree.end(&mut spans, 100);
+        let seen: Vec<_> = nodes(&tree).into_iter().filter(|node| node.1 > 0).collect();
+        assert_eq!(seen, [(3, 1, 1, 1), (4, 1, 0, 0), (5, 1, 1, 1), (7, 1, 10, 10)]);
+    }
+}

@@ -1,0 +1,13 @@
+//! Profiles as text for people.
+
+mod diff;
+mod place;
+mod rows;
+mod style;
+mod table;
+mod tree;
+mod values;
+
+pub use diff::{DiffOptions, write_diff};
+pub use table::{Sort, TableOptions, write_table};
+pub use tree::{TreeOptions, write_tree};

@@ -1,0 +1,109 @@
+//! The functions that cost most.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use crate::aggregate::{CallStatistics, FunctionId, Profile, Statistics, View};
+use crate::text::place::name_and_path;
+use crate::text::rows::{Cell, Layout, Row, write_rows};
+use crate::text::style::Style;
+use crate::text::tree::{count_text, float};
+use crate::text::values::{percentage, share, value};
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Sort {
+    /// What cost most itself.
+    #[default]
+    Own,
+    /// What cost most with all that it called.
+    Total,
+    /// What was called most often.
+    Calls,
+    /// By name.
+    Name,
+}
+
+/// What [`write_table`] shows of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableOptions {
+    /// What comes first.
+    pub sort: Sort,
+    /// How many functions.
+    pub limit: Option<usize>,
+    /// How many columns a line may have.
+    pub width: Option<usize>,
+    /// Which frames.
+    pub view: View,
+    /// Whether the colours of a terminal are used.
+    pub colour: bool,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self { sort: Sort::Own, limit: Some(30), width: None, view: View::default(), colour: false }
+    }
+}
+
+/// Writes one line for each function, as `pstats` does: calls (`total/primitive` under recursion), own and total cost, and
+/// these for each call.
+pub fn write_table(out: &mut dyn Write, profile: &Profile, options: &TableOptions) -> io::Result<()> {
+    let profile = profile.view(&options.view);
+    let statistics = Statistics::of(&profile);
+    let mut functions: Vec<(FunctionId, CallStatistics)> = statistics.functions().collect();
+    sort(&mut functions, &profile, options.sort);
+    let hidden = options.limit.map_or(0, |limit| functions.len().saturating_sub(limit));
+    functions.truncate(functions.len() - hidden);
+    let rows: Vec<Row<7>> = functions.iter().map(|(id, cost)| row(&profile, *id, *cost)).collect();
+    let heads = [profile.measure().counted(), "self", "", "total", "", "self/call", "total/call"];
+    let layout = Layout { width: options.width, colour: options.colour, are_paths: true };
+    write_rows(out, heads, "function", &rows, layout)?;
+    if hidden > 0 { writeln!(out, "({hidden} more)") } else { Ok(()) }
+}
+
+fn sort(functions: &mut [(FunctionId, CallStatistics)], profile: &Profile, by: Sort) {
+    let name = |id: FunctionId| profile.functions().function(id).full_name();
+    match by {
+        Sort::Own => functions.sort_by_key(|(id, cost)| (Reverse((cost.own, cost.total)), *id)),
+        Sort::Total => functions.sort_by_key(|(id, cost)| (Reverse((cost.total, cost.own)), *id)),
+        Sort::Calls => functions.sort_by_key(|(id, cost)| (Reverse((cost.calls, cost.own)), *id)),
+        Sort::Name => functions.sort_by(|(a, _), (b, _)| name(*a).cmp(name(*b)).then(a.cmp(b))),
+    }
+}
+
+fn row(profile: &Profile, id: FunctionId, cost: CallStatistics) -> Row<7> {
+    let (own, own_share) = cost_and_share(profile, cost.own);
+    let (total, total_share) = cost_and_share(profile, cost.total);
+    let each = |sum: i64, calls: u64| (per_call(profile, sum, calls), Style::Plain);
+    let (name, place) = name_and_path(profile.functions().function(id));
+    Row {
+        numbers: [
+            (calls(cost), Style::Plain),
+            own,
+            own_share,
+            total,
+            total_share,
+            each(cost.own, cost.calls),
+            each(cost.total, cost.primitive_calls),
+        ],
+        guides: String::new(),
+        name: (name, Style::Plain),
+        place,
+    }
+}
+
+fn calls(cost: CallStatistics) -> String {
+    let all = count_text(cost.calls);
+    if cost.calls == cost.primitive_calls { all } else { format!("{all}/{}", count_text(cost.primitive_calls)) }
+}
+
+fn cost_and_share(profile: &Profile, cost: i64) -> (Cell, Cell) {
+    let share = share(cost, profile.total());
+    let style = Style::of_share(share);
+    ((value(profile.measure(), float(cost)), style), (percentage(share), style))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "written with few digits")]
+fn per_call(profile: &Profile, sum: i64, calls: u64) -> String {
+    if calls == 0 { String::new() } else { value(profile.measure(), float(sum) / calls as f64) }
+}
