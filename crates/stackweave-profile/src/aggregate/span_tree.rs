@@ -1,6 +1,7 @@
 //! Begins and ends to a tree of what ran inside what.
 //!
-//! Hot file: an event costs one look at a node, and one into a map when the thread does something else than the last time.
+//! Hot file: an event costs a look at two or three nodes, and one into a map when the program does something else than the
+//! last time.
 //! A span's own time is not kept while events come in: it is its total without its children's, and those are nodes too.
 
 use std::ops::Range;
@@ -22,9 +23,10 @@ pub(crate) struct SpanNode {
     pub(crate) parent: u32,
     /// The number that its frame has in the file.
     pub(crate) frame: u32,
-    /// What was begun in it last, and the node of that.
-    last_frame: u32,
+    /// What was begun in it last; 0 for nothing.
     last_child: u32,
+    /// What was begun after it under the same parent, when that last was not itself; 0 for nothing.
+    successor: u32,
     pub(crate) calls: u64,
     pub(crate) total: u64,
 }
@@ -105,18 +107,26 @@ impl SpanTree {
         }
     }
 
+    /// The node of `frame` under `parent`. Programs do the same again, or what they did after it the last time.
     #[expect(clippy::cast_possible_truncation, reason = "2^32 nodes do not fit into memory")]
     fn child(&mut self, parent: u32, frame: u32) -> u32 {
-        let SpanNode { last_frame, last_child, .. } = self.nodes[parent as usize];
-        if last_frame == frame && last_child != 0 {
-            return last_child;
+        let last = self.nodes[parent as usize].last_child;
+        if last != 0 {
+            let SpanNode { frame: last_frame, successor, .. } = self.nodes[last as usize];
+            if last_frame == frame {
+                return last;
+            }
+            if successor != 0 && self.nodes[successor as usize].frame == frame {
+                self.nodes[parent as usize].last_child = successor;
+                return successor;
+            }
         }
         let child = *self.by_frame.entry(u64::from(parent) << 32 | u64::from(frame)).or_insert_with(|| {
             self.nodes.push(SpanNode { parent, frame, ..SpanNode::default() });
             (self.nodes.len() - 1) as u32
         });
-        let above = &mut self.nodes[parent as usize];
-        (above.last_frame, above.last_child) = (frame, child);
+        self.nodes[parent as usize].last_child = child;
+        self.nodes[last as usize].successor = child;
         child
     }
 
