@@ -199,6 +199,49 @@ fn profiles_of_different_things_are_not_merged() {
     assert_eq!(error.to_string(), "one profile counts wall time, the other bytes still alive at the end");
 }
 
+#[test]
+fn what_a_lost_block_defined_has_no_name_and_all_of_its_cost() {
+    let mut tape = Tape::new();
+    let [main, step, save] =
+        [("main", 1), ("step", 10), ("save", 20)].map(|(name, line)| tape.python(name, "m.py", line));
+    tape.sample(1, 1, &[Tape::at(main, 2)], 1);
+    tape.flush(1);
+    tape.sample(1, 2, &[Tape::at(step, 11), Tape::at(main, 2)], 10);
+    tape.begin(1, 3, span("never told"));
+    tape.end(1, 7);
+    tape.flush_undefined(1);
+    tape.sample(1, 8, &[Tape::at(save, 21), Tape::at(main, 2)], 100);
+    let process = [tape.process()];
+    let samples = profile(&process, &with(Measure::Samples));
+    assert_eq!((samples.total(), samples.without_frame()), (111, 10));
+    assert_eq!(paths(&samples), [path("main", 1, 1, 101), path("main;save", 1, 100, 100)]);
+    let time = profile(&process, &with(Measure::WallTime));
+    assert_eq!(paths(&time), [path("<unknown>", 1, 4, 4)]);
+}
+
+#[test]
+fn what_generated_code_was_made_from_called_it() {
+    let mut tape = Tape::new();
+    let generated = tape.python("kernel", "generated.py", 1);
+    tape.behind_line_3(&["inner", "outer"]);
+    tape.sample(1, 1, &[Tape::at(generated, 3)], 1);
+    tape.sample(1, 2, &[Tape::at(generated, 4)], 10);
+    tape.begin(1, 3, Tape::at(generated, 3));
+    tape.end(1, 8);
+    let process = [tape.process()];
+    let samples = profile(&process, &with(Measure::Samples));
+    let expected = [
+        path("kernel", 1, 10, 10),
+        path("outer", 0, 0, 1),
+        path("outer;inner", 0, 0, 1),
+        path("outer;inner;kernel", 1, 1, 1),
+    ];
+    assert_eq!(paths(&samples), expected);
+    let time = profile(&process, &with(Measure::WallTime));
+    let expected = [path("outer", 1, 0, 5), path("outer;inner", 1, 0, 5), path("outer;inner;kernel", 1, 5, 5)];
+    assert_eq!(paths(&time), expected);
+}
+
 /// The same tree by recursion over what is begun, whatever the blocks are.
 #[test]
 fn random_spans_add_up_whatever_the_blocks() {

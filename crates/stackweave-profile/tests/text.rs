@@ -120,3 +120,30 @@ fn a_depth_and_a_share_end_the_tree() {
     let great = tree(&TreeOptions { min_share: 0.3, ..TreeOptions::default() });
     assert!(!great.contains("fib") && great.contains("Trainer.step"), "{great}");
 }
+
+#[test]
+fn very_deep_trees_are_written_line_by_line() {
+    const DEPTH: u64 = 20_000;
+    let mut tape = Tape::new();
+    let fib = span("fib");
+    (0..DEPTH).for_each(|time| tape.begin(1, time, fib));
+    (0..DEPTH).for_each(|time| tape.end(1, DEPTH + time));
+    let profile = tape.profile(&AggregateOptions::default());
+    let mut text = Vec::new();
+    write_tree(&mut text, &profile, &TreeOptions { min_share: 0.0, ..TreeOptions::default() }).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text.lines().count(), 1 + usize::try_from(DEPTH).unwrap());
+    assert!(text.ends_with("  [19999] fib\n") && text.len() < 5_000_000, "{} bytes", text.len());
+}
+
+#[test]
+fn what_takes_no_time_is_written_too() {
+    let mut tape = Tape::new();
+    tape.begin(1, 5, span("quick"));
+    tape.end(1, 5);
+    let profile = tape.profile(&AggregateOptions::default());
+    let mut text = Vec::new();
+    write_tree(&mut text, &profile, &TreeOptions::default()).unwrap();
+    write_table(&mut text, &profile, &TableOptions::default()).unwrap();
+    assert_eq!(String::from_utf8(text).unwrap().matches("quick").count(), 2);
+}

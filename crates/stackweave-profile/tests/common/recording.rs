@@ -28,6 +28,8 @@ pub struct Tape {
 struct TapeNames {
     python: Vec<SourceLocation>,
     modules: Vec<Module>,
+    /// What lies behind line 3 of each file, innermost first.
+    behind: Vec<SourceLocation>,
 }
 
 impl Names for TapeNames {
@@ -43,11 +45,11 @@ impl Names for TapeNames {
     }
 
     fn has_extra_frames(&self) -> bool {
-        false
+        !self.behind.is_empty()
     }
 
-    fn frames_behind(&self, _: &str, _: u32) -> Vec<SourceLocation> {
-        Vec::new()
+    fn frames_behind(&self, _: &str, line: u32) -> Vec<SourceLocation> {
+        if line == 3 { self.behind.clone() } else { Vec::new() }
     }
 
     fn modules(&self) -> ModuleList {
@@ -96,6 +98,11 @@ impl Tape {
             position: Position::default(),
         });
         u32::try_from(self.names.python.len()).unwrap()
+    }
+
+    /// Line 3 of each file was made from these, innermost first.
+    pub fn behind_line_3(&mut self, names: &[&str]) {
+        self.names.behind = names.iter().map(|name| super::location(name, "original.py", 1)).collect();
     }
 
     /// A frame of a Python function, at this line.
@@ -153,12 +160,23 @@ impl Tape {
 
     /// Writes what a thread has recorded so far.
     pub fn flush(&mut self, thread: u32) {
-        let Some(words) = self.words.remove(&thread) else { return };
-        let mut encoded = Encoded::default();
-        let taken = self.encoder.events(thread, &words, &self.names, &mut encoded);
-        assert_eq!(taken.words, words.len());
+        let encoded = self.encode(thread);
         self.bytes.extend(encoded.definitions);
         self.bytes.extend(encoded.events);
+    }
+
+    /// The same, as if the block with what the events refer to were lost.
+    pub fn flush_undefined(&mut self, thread: u32) {
+        let encoded = self.encode(thread);
+        self.bytes.extend(encoded.events);
+    }
+
+    fn encode(&mut self, thread: u32) -> Encoded {
+        let mut encoded = Encoded::default();
+        let words = self.words.remove(&thread).unwrap_or_default();
+        let taken = self.encoder.events(thread, &words, &self.names, &mut encoded);
+        assert_eq!(taken.words, words.len());
+        encoded
     }
 
     /// Says that events of a thread were lost at this time.
@@ -174,6 +192,7 @@ impl Tape {
         for thread in self.words.keys().copied().collect::<Vec<_>>() {
             self.flush(thread);
         }
+        self.encoder.describe_pending(&self.names, &mut self.bytes);
         let end = End { events: 0, lost: 0, residual_ns: 0, reason: EndReason::ALL[0] };
         self.encoder.end(&end, &mut self.bytes);
         let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(self.bytes));
