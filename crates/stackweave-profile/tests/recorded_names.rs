@@ -133,4 +133,9 @@ fn inlined_calls_are_nodes_of_the_tree() {
         let names: Vec<&str> = chain.iter().rev().map(|frame| &*frame.name).collect();
         assert!(found.contains(&names.join(";")), "{address:#x}: {names:?}");
     }
+    let library = module(&file, BIAS);
+    for function in profile.functions().functions() {
+        let of = function.module.as_ref().map(|module| (&module.path, &module.build_id));
+        assert_eq!(of, Some((&library.path, &library.build_id)), "{}", function.name);
+    }
 }

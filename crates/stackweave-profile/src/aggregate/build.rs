@@ -1,5 +1,6 @@
 //! Costs by numbers of a recording to a profile with names.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use stackweave_recording::ProcessRecording;
@@ -7,7 +8,7 @@ use stackweave_recording::file::{Dictionary, RecordedFrame};
 
 use crate::aggregate::call_tree::{NodeId, TreeBuilder};
 use crate::aggregate::collector::GroupCosts;
-use crate::aggregate::function::{FrameIndex, Function, FunctionTable};
+use crate::aggregate::function::{FrameIndex, Function, FunctionModule, FunctionTable};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::origin::Place as CodePlace;
 use crate::aggregate::profile::{Counts, Profile};
@@ -67,6 +68,7 @@ impl GroupCosts {
             lines,
             functions: FunctionTable::default(),
             chains: WordMap::default(),
+            modules: WordMap::default(),
             builder: TreeBuilder::default(),
             stacks: WordMap::default(),
             spans: WordMap::default(),
@@ -92,6 +94,7 @@ struct Paths<'a> {
     functions: FunctionTable,
     /// What each frame of the recording stands for, outermost first.
     chains: WordMap<u32, Box<[FrameIndex]>>,
+    modules: WordMap<u32, Arc<FunctionModule>>,
     builder: TreeBuilder,
     stacks: WordMap<u32, NodeId>,
     spans: WordMap<u32, NodeId>,
@@ -185,31 +188,36 @@ impl Paths<'_> {
 
     fn chain(&mut self, number: u32) -> Box<[FrameIndex]> {
         let module = match self.dictionary.frame(number) {
-            Some(RecordedFrame::Native { module, .. }) => *module,
+            Some(RecordedFrame::Native { module, .. }) => module.and_then(|module| self.module(module)),
             _ => None,
         };
-        let module = module.and_then(|module| self.dictionary.module(module));
-        let module = module.map(|module| module.path.to_string_lossy()).unwrap_or_default();
         let names = self.names;
         let intern = |frame: &Frame| {
-            let function = self.functions.intern(function(frame, &module));
+            let function = self.functions.intern(function(frame, module.as_ref()));
             self.functions.intern_frame(function, frame.position.line.filter(|_| self.lines))
         };
         names.of(number).iter().rev().map(intern).collect()
     }
+
+    fn module(&mut self, number: u32) -> Option<Arc<FunctionModule>> {
+        let module = self.dictionary.module(number)?;
+        Some(Arc::clone(self.modules.entry(number).or_insert_with(|| Arc::new(module.into()))))
+    }
 }
 
-fn function(frame: &Frame, module: &str) -> Function {
-    let is_native = frame.kind == FrameKind::Native;
-    let path = if is_native { module } else { frame.filename.as_deref().unwrap_or_default() };
+fn function(frame: &Frame, module: Option<&Arc<FunctionModule>>) -> Function {
     let name = frame.qualname.as_deref().unwrap_or(&frame.name);
+    let path = match frame.kind {
+        FrameKind::Native => module.map(|module| module.path.to_string_lossy()),
+        _ => frame.filename.as_deref().map(Cow::Borrowed),
+    };
     Function {
         kind: frame.kind,
         name: Arc::clone(&frame.name),
         qualname: frame.qualname.clone(),
         filename: frame.filename.clone(),
-        module: frame.module.clone(),
+        module: module.cloned(),
         first_line: frame.first_line,
-        origin: CodePlace { kind: frame.kind, name, path }.origin(),
+        origin: CodePlace { kind: frame.kind, name, path: &path.unwrap_or_default() }.origin(),
     }
 }

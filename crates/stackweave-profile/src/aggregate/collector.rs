@@ -3,7 +3,6 @@
 //! Hot file: what is kept grows with the number of distinct stacks and paths, with the spans that are open and the blocks
 //! that are not freed, and not with the number of events.
 
-use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
 use stackweave_recording::file::{Event, EventBuffer, Lost};
@@ -15,6 +14,7 @@ use crate::aggregate::measure::Measure;
 use crate::aggregate::options::{AggregateOptions, Grouping};
 use crate::aggregate::span_tree::{OpenSpans, SpanTree};
 use crate::aggregate::stack_costs::{Place, StackCosts};
+use crate::word_hash::WordMap;
 
 /// What the events of a process, or of one of its threads, cost.
 #[derive(Debug)]
@@ -45,12 +45,14 @@ struct Collector<'a> {
     range: Range<u64>,
     kinds: Kinds,
     groups: Vec<GroupCosts>,
-    threads: HashMap<u32, Thread>,
+    threads: Vec<Thread>,
+    by_number: WordMap<u32, usize>,
     live: Option<LiveBlocks>,
 }
 
 #[derive(Debug, Default)]
 struct Thread {
+    number: u32,
     /// `None` if the thread was not asked for.
     group: Option<usize>,
     open: OpenSpans,
@@ -71,7 +73,8 @@ pub(crate) fn collect(
         range,
         kinds: Kinds::of(process.dictionary()),
         groups: Vec::new(),
-        threads: HashMap::new(),
+        threads: Vec::new(),
+        by_number: WordMap::default(),
         live: (options.measure == Some(Measure::LiveBytes)).then(LiveBlocks::default),
     };
     // What was begun before the range may reach into it, so all before its end is read.
@@ -92,17 +95,19 @@ pub(crate) fn collect(
 
 impl Collector<'_> {
     fn block(&mut self, block: &EventBuffer) {
-        let mut thread = self.take_thread(block.thread());
+        let place = self.place_of(block.thread());
+        let mut thread = core::mem::take(&mut self.threads[place]);
         for event in block {
             self.event(&mut thread, &event);
         }
-        self.threads.insert(block.thread(), thread);
+        self.threads[place] = thread;
     }
 
     fn one(&mut self, number: u32, event: &Event<'_>) {
-        let mut thread = self.take_thread(number);
+        let place = self.place_of(number);
+        let mut thread = core::mem::take(&mut self.threads[place]);
         self.event(&mut thread, event);
-        self.threads.insert(number, thread);
+        self.threads[place] = thread;
     }
 
     fn event(&mut self, thread: &mut Thread, event: &Event<'_>) {
@@ -134,12 +139,20 @@ impl Collector<'_> {
         }
     }
 
-    fn take_thread(&mut self, number: u32) -> Thread {
-        if let Some(thread) = self.threads.get_mut(&number) {
-            return core::mem::take(thread);
+    /// Where the thread with this number is in `threads`.
+    fn place_of(&mut self, number: u32) -> usize {
+        if let Some(place) = self.by_number.get(&number) {
+            return *place;
         }
+        let thread = self.new_thread(number);
+        self.threads.push(thread);
+        self.by_number.insert(number, self.threads.len() - 1);
+        self.threads.len() - 1
+    }
+
+    fn new_thread(&mut self, number: u32) -> Thread {
         if !self.options.takes(self.process.dictionary().thread(number)) {
-            return Thread::default();
+            return Thread { number, ..Thread::default() };
         }
         let own = (self.options.grouping == Grouping::Threads).then_some(number);
         let found = self.groups.iter().position(|group| group.thread == own);
@@ -147,13 +160,13 @@ impl Collector<'_> {
             self.groups.push(GroupCosts::new(own, self.range.clone()));
             self.groups.len() - 1
         });
-        Thread { group: Some(group), open: OpenSpans::default(), losses: losses(self.process, number) }
+        Thread { number, group: Some(group), open: OpenSpans::default(), losses: losses(self.process, number) }
     }
 
     fn finish(mut self, missing: Missing) -> Collected {
-        for (number, mut thread) in self.threads {
+        for mut thread in self.threads {
             let Some(group) = thread.group else { continue };
-            let last = self.process.last_ticks(number).map(|ticks| self.process.timeline().nanoseconds(ticks));
+            let last = self.process.last_ticks(thread.number).map(|ticks| self.process.timeline().nanoseconds(ticks));
             let goes_on = last.is_some_and(|last| last >= self.range.end);
             self.groups[group].spans.cut(&mut thread.open, goes_on.then_some(self.range.end));
         }

@@ -1,7 +1,10 @@
 //! Functions, and the lines of them that frames stand on, each once.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
+
+use stackweave_core::{BuildId, Module};
 
 use crate::aggregate::origin::Origin;
 use crate::frame::FrameKind;
@@ -29,6 +32,23 @@ impl FrameIndex {
     }
 }
 
+/// The module of a native function: where recordings are merged, that of the first one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionModule {
+    /// Its file name without folders.
+    pub name: Arc<str>,
+    /// Its file, in the process that was recorded.
+    pub path: PathBuf,
+    /// Its build id, if it has one.
+    pub build_id: Option<BuildId>,
+}
+
+impl From<&Module> for FunctionModule {
+    fn from(module: &Module) -> Self {
+        Self { name: module.name().into(), path: module.path.clone(), build_id: module.build_id.clone() }
+    }
+}
+
 /// A function. What is not known is `None`.
 ///
 /// Two are the same if kind, name with the classes around it, and place are: the file and the first line of an
@@ -43,8 +63,8 @@ pub struct Function {
     pub qualname: Option<Arc<str>>,
     /// The source file: of a native function the one that was seen first.
     pub filename: Option<Arc<str>>,
-    /// The file name of the module that holds a native function, without folders.
-    pub module: Option<Arc<str>>,
+    /// The module that holds a native function.
+    pub module: Option<Arc<FunctionModule>>,
     /// The line that it begins on.
     pub first_line: Option<u32>,
     /// Whose code it is.
@@ -57,12 +77,17 @@ impl Function {
         self.qualname.as_ref().unwrap_or(&self.name)
     }
 
+    /// The file name of its module, without folders.
+    pub fn module_name(&self) -> Option<&Arc<str>> {
+        self.module.as_ref().map(|module| &module.name)
+    }
+
     fn key(&self) -> Key {
         let is_native = self.kind == FrameKind::Native;
         Key {
             kind: self.kind,
             name: Arc::clone(self.full_name()),
-            place: if is_native { self.module.clone() } else { self.filename.clone() },
+            place: if is_native { self.module_name().cloned() } else { self.filename.clone() },
             first_line: if is_native { None } else { self.first_line },
         }
     }
@@ -171,7 +196,7 @@ mod tests {
             name: "f".into(),
             qualname: None,
             filename: Some(filename.into()),
-            module: Some(module.into()),
+            module: Some(Arc::new(FunctionModule { name: module.into(), path: module.into(), build_id: None })),
             first_line: Some(first_line),
             origin: Origin::Program,
         }

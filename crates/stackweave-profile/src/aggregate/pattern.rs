@@ -47,7 +47,7 @@ impl Pattern {
     pub fn matches(&self, function: &Function) -> bool {
         let looks_at = |part| self.part == Part::Any || self.part == part;
         (looks_at(Part::Function) && self.is_in(function.full_name()))
-            || (looks_at(Part::Module) && function.module.as_deref().is_some_and(|module| self.is_in(module)))
+            || (looks_at(Part::Module) && function.module_name().is_some_and(|module| self.is_in(module)))
             || (looks_at(Part::File) && function.filename.as_deref().is_some_and(|file| self.is_in_path(file)))
     }
 

@@ -22,8 +22,9 @@ fn line(function: &Function) -> Option<u32> {
 }
 
 fn file(function: &Function) -> &str {
-    let text = if function.kind == FrameKind::Native { &function.module } else { &function.filename };
-    text.as_deref().unwrap_or_default()
+    let is_native = function.kind == FrameKind::Native;
+    let text = if is_native { function.module_name() } else { function.filename.as_ref() };
+    text.map_or("", |text| text)
 }
 
 fn place(file: &str, line: Option<u32>) -> String {
