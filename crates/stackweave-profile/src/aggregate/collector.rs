@@ -48,6 +48,8 @@ struct Collector<'a> {
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
     live: Option<LiveBlocks>,
+    wants_samples: bool,
+    wants_allocations: bool,
 }
 
 #[derive(Debug, Default)]
@@ -76,6 +78,8 @@ pub(crate) fn collect(
         threads: Vec::new(),
         by_number: WordMap::default(),
         live: (options.measure == Some(Measure::LiveBytes)).then(LiveBlocks::default),
+        wants_samples: matches!(options.measure, None | Some(Measure::Samples)),
+        wants_allocations: matches!(options.measure, None | Some(Measure::AllocatedBytes | Measure::Allocations)),
     };
     // What was begun before the range may reach into it, so all before its end is read.
     let until = (collector.range.end != u64::MAX).then_some(0..collector.range.end);
@@ -131,8 +135,10 @@ impl Collector<'_> {
                 group.has_spans = true;
             }
             Seen::End => group.spans.end(&mut thread.open, time),
-            Seen::Sample { stack, weight } if is_inside => group.samples.add(place(stack, thread), weight),
-            Seen::Allocate { size, stack, .. } if is_inside && self.live.is_none() => {
+            Seen::Sample { stack, weight } if is_inside && self.wants_samples => {
+                group.samples.add(place(stack, thread), weight);
+            }
+            Seen::Allocate { size, stack, .. } if is_inside && self.wants_allocations => {
                 group.allocated.add(place(stack, thread), i64::try_from(size).unwrap_or(i64::MAX));
             }
             Seen::Sample { .. } | Seen::Allocate { .. } | Seen::Free { .. } | Seen::Nothing => {}
