@@ -193,6 +193,16 @@ fn processes_are_merged_on_one_clock() {
 }
 
 #[test]
+fn progress_goes_on_through_all_processes() {
+    let processes = [two_threads().process(), two_threads().process()];
+    let bytes: u64 = processes.iter().map(stackweave_recording::ProcessRecording::bytes).sum();
+    let mut told = Vec::new();
+    aggregate(&processes, &AggregateOptions::default(), None, &mut |done| told.push(done)).unwrap();
+    assert!(told.is_sorted() && told.len() > 4, "{told:?}");
+    assert_eq!(told.last(), Some(&bytes));
+}
+
+#[test]
 fn profiles_of_different_things_are_not_merged() {
     let (mut time, bytes) = (Profile::empty(Measure::WallTime), Profile::empty(Measure::LiveBytes));
     let error = time.merge(&bytes).unwrap_err();

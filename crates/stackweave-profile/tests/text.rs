@@ -77,6 +77,27 @@ calls     self           total          self/call  total/call  function
 }
 
 #[test]
+fn what_only_stands_above_others_was_not_counted_itself() {
+    let mut tape = Tape::new();
+    let [outer, inner] = ["outer", "inner"].map(span);
+    tape.sample(1, 1, &[inner, outer], 3);
+    tape.sample(1, 2, &[inner, outer], 1);
+    let profile = tape.profile(&AggregateOptions::default());
+    let mut text = Vec::new();
+    write_tree(&mut text, &profile, &TreeOptions::default()).unwrap();
+    write_table(&mut text, &profile, &TableOptions::default()).unwrap();
+    let expected = "\
+total   share  self  samples  function
+    4  100.0%     0           outer
+    4  100.0%     4        2  └─ inner
+samples  self          total          function
+      2     4  100.0%      4  100.0%  inner
+            0    0.0%      4  100.0%  outer
+";
+    assert_eq!(String::from_utf8(text).unwrap(), expected);
+}
+
+#[test]
 fn lines_are_no_wider_than_asked() {
     for width in [60, 72, 100] {
         let tree = tree(&TreeOptions { width: Some(width), min_share: 0.0, ..TreeOptions::default() });

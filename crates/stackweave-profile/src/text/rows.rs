@@ -16,6 +16,19 @@ pub(crate) struct Row<const N: usize> {
     pub(crate) place: String,
 }
 
+impl<const N: usize> Row<N> {
+    /// The same with the first columns only.
+    pub(crate) fn first<const M: usize>(self) -> Row<M> {
+        Row { numbers: first(self.numbers), guides: self.guides, name: self.name, place: self.place }
+    }
+}
+
+/// The first of these; `M` is not greater than `N`.
+pub(crate) fn first<T: Default, const N: usize, const M: usize>(all: [T; N]) -> [T; M] {
+    let mut all = all.into_iter();
+    core::array::from_fn(|_| all.next().unwrap_or_default())
+}
+
 /// How wide lines may be, and whether they have colours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {

@@ -1,8 +1,9 @@
 //! Colours of a terminal, and texts of a given width.
 
 /// How a piece of text is shown, if colours are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Style {
+    #[default]
     Plain,
     Head,
     Dim,

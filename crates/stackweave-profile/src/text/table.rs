@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::aggregate::{CallStatistics, FunctionId, Profile, Statistics, View};
 use crate::text::place::name_and_path;
-use crate::text::rows::{Cell, Layout, Row, write_rows};
+use crate::text::rows::{Cell, Layout, Row, first, write_rows};
 use crate::text::style::Style;
 use crate::text::tree::{count_text, float};
 use crate::text::values::{percentage, share, value};
@@ -46,7 +46,7 @@ impl Default for TableOptions {
 }
 
 /// Writes one line for each function, as `pstats` does: calls (`total/primitive` under recursion), own and total cost, and
-/// these for each call.
+/// these for each call if calls were recorded.
 pub fn write_table(out: &mut dyn Write, profile: &Profile, options: &TableOptions) -> io::Result<()> {
     let profile = profile.view(&options.view);
     let statistics = Statistics::of(&profile);
@@ -57,7 +57,12 @@ pub fn write_table(out: &mut dyn Write, profile: &Profile, options: &TableOption
     let rows: Vec<Row<7>> = functions.iter().map(|(id, cost)| row(&profile, *id, *cost)).collect();
     let heads = [profile.measure().counted(), "self", "", "total", "", "self/call", "total/call"];
     let layout = Layout { width: options.width, colour: options.colour, are_paths: true };
-    write_rows(out, heads, "function", &rows, layout)?;
+    if profile.measure().counts_calls() {
+        write_rows(out, heads, "function", &rows, layout)?;
+    } else {
+        let rows: Vec<Row<5>> = rows.into_iter().map(Row::first).collect();
+        write_rows(out, first(heads), "function", &rows, layout)?;
+    }
     if hidden > 0 { writeln!(out, "({hidden} more)") } else { Ok(()) }
 }
 
