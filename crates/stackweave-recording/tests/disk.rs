@@ -13,10 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use recorded::{Folder, Read, mark, start};
+use recorded::{Read, mark, start};
 use stackweave_recording::file::{EndReason, LossReason, Mode};
 use stackweave_recording::live::{FlushError, Options, Ring, WhenFull, set_waiter};
 use stackweave_testkit::child;
+use stackweave_testkit::folder::Folder;
 
 const SHORT: Duration = Duration::from_millis(2);
 const CHUNK: usize = 64 * 1024;
@@ -53,7 +54,7 @@ fn noise(which: u64) -> u64 {
 #[test]
 fn a_slow_disk_is_waited_for_if_nothing_may_be_lost() {
     static WAITED: AtomicU64 = AtomicU64::new(0);
-    let folder = Folder::new("block");
+    let folder = Folder::new();
     let (path, reader) = slow_pipe(&folder, 400_000);
     let recorder = start(Options { memory: CHUNK, flush_every: SHORT, overwrite: true, ..Options::new(path) });
     set_waiter(|wait| {
@@ -86,7 +87,7 @@ fn a_slow_disk_is_waited_for_if_nothing_may_be_lost() {
 
 #[test]
 fn a_slow_disk_loses_what_may_be_lost_and_counts_it() {
-    let folder = Folder::new("drop");
+    let folder = Folder::new();
     let (path, reader) = slow_pipe(&folder, 200_000);
     let options = Options { memory: CHUNK, when_full: WhenFull::Drop, overwrite: true, ..Options::new(path) };
     let recorder = start(Options { flush_every: SHORT, ..options });
@@ -130,7 +131,7 @@ fn a_disk_that_takes_nothing_stops_nobody() {
 
 #[test]
 fn a_pipe_without_a_reader_stops_nobody() {
-    let folder = Folder::new("broken");
+    let folder = Folder::new();
     let (path, reader) = slow_pipe(&folder, 0);
     let recorder = start(Options { memory: CHUNK, flush_every: SHORT, overwrite: true, ..Options::new(&path) });
     let mark = mark(&recorder);
@@ -192,7 +193,7 @@ fn fill_the_disk(path: &Path) {
 
 #[test]
 fn a_full_disk_loses_whole_blocks_and_is_tried_again() {
-    let folder = Folder::new("limit");
+    let folder = Folder::new();
     if let Some(path) = child::role() {
         return fill_the_disk(Path::new(&path));
     }
@@ -204,7 +205,7 @@ fn a_full_disk_loses_whole_blocks_and_is_tried_again() {
 
 #[test]
 fn a_ring_keeps_the_last_bytes_and_dumps_them_as_a_whole_recording() {
-    let folder = Folder::new("ring");
+    let folder = Folder::new();
     let path = folder.file("out.swv");
     let ring = Some(Ring { bytes: Some(300_000), seconds: None });
     let recorder = start(Options { ring, flush_every: SHORT, ..Options::new(&path) });
@@ -230,12 +231,12 @@ fn a_ring_keeps_the_last_bytes_and_dumps_them_as_a_whole_recording() {
     let summary = recorder.stop();
     assert_eq!(summary.events + summary.lost[&LossReason::Ring], 600_000);
     assert_eq!(recorder.dump(None), Err(FlushError::Stopped));
-    assert_eq!(folder.recordings().len(), 3, "no part is left");
+    assert_eq!(folder.paths().len(), 3, "no part is left");
 }
 
 #[test]
 fn a_ring_keeps_the_last_seconds_and_dumps_at_the_end_if_asked() {
-    let folder = Folder::new("seconds");
+    let folder = Folder::new();
     let path = folder.file("out.swv");
     let ring = Some(Ring { bytes: None, seconds: Some(0.05) });
     let recorder = start(Options { ring, flush_every: SHORT, dump_at_exit: true, ..Options::new(&path) });
@@ -255,7 +256,7 @@ fn a_ring_keeps_the_last_seconds_and_dumps_at_the_end_if_asked() {
 
 #[test]
 fn only_a_ring_can_be_dumped() {
-    let folder = Folder::new("no-ring");
+    let folder = Folder::new();
     let recorder = start(Options { dump_at_exit: true, ..Options::new(folder.file("out.swv")) });
     assert_eq!(recorder.dump(None), Err(FlushError::NoRing));
     assert!(Read::whole(&recorder.stop().path).end.is_some());

@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use recorded::{Folder, Nameless, Read, STACKS, mark, start};
+use recorded::{Nameless, Read, STACKS, mark, start};
 use stackweave_recording::file::EndReason;
 use stackweave_recording::live::{Options, Recorder, Summary};
 use stackweave_testkit::child;
+use stackweave_testkit::folder::Folder;
 
 /// Runs the test `name` again in a process of its own, which may fork, and where `inside` gets the test's folder.
 fn in_own_process(name: &str, inside: impl FnOnce(&Path)) -> Option<Folder> {
@@ -22,8 +23,8 @@ fn in_own_process(name: &str, inside: impl FnOnce(&Path)) -> Option<Folder> {
         inside(Path::new(&path));
         return None;
     }
-    let folder = Folder::new(&format!("forking-{name}"));
-    let output = child::run(&mut child::command(&child::own_executable(), name, folder.0.to_str().unwrap()));
+    let folder = Folder::new();
+    let output = child::run(&mut child::command(&child::own_executable(), name, folder.path().to_str().unwrap()));
     assert!(output.status.success(), "{}", child::text(&output));
     Some(folder)
 }
@@ -92,7 +93,7 @@ fn a_child_has_a_file_of_its_own_and_so_has_its_child() {
         let read = Read::whole(&summary.path);
         assert_eq!((range(&read, 0), read.count(), read.start.forked_from), ((0, 14), 15, None));
     });
-    assert!(folder.is_none_or(|folder| folder.recordings().len() == 3));
+    assert!(folder.is_none_or(|folder| folder.paths().len() == 3));
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn a_child_that_records_nothing_makes_nothing_and_never_hangs() {
         recorder.record(mark, &[0, 1]);
         assert_eq!(range(&Read::whole(&recorder.stop().path), 0), (0, 1));
     });
-    assert!(folder.is_none_or(|folder| folder.recordings().len() == 1));
+    assert!(folder.is_none_or(|folder| folder.paths().len() == 1));
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn children_are_left_alone_if_asked() {
         recorder.record(mark, &[0, 1]);
         assert_eq!(range(&Read::whole(&recorder.stop().path), 0), (0, 1));
     });
-    assert!(folder.is_none_or(|folder| folder.recordings().len() == 1));
+    assert!(folder.is_none_or(|folder| folder.paths().len() == 1));
 }
 
 #[test]
@@ -197,7 +198,7 @@ fn forks_in_the_middle_of_everything_harm_nobody() {
         assert_eq!(range(&read, 0), (0, u64::from(FORKS) - 1));
         assert_eq!((range(&read, 1).0, range(&read, 2).0), (0, 0));
     });
-    assert!(folder.is_none_or(|folder| folder.recordings().len() == FORKS as usize + 1));
+    assert!(folder.is_none_or(|folder| folder.paths().len() == FORKS as usize + 1));
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn a_fork_that_nobody_was_told_of_is_found_out() {
         recorder.record(mark, &[0, 1]);
         assert_eq!(range(&Read::whole(&recorder.stop().path), 0), (0, 1));
     });
-    assert!(folder.is_none_or(|folder| folder.recordings().len() == 2));
+    assert!(folder.is_none_or(|folder| folder.paths().len() == 2));
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn a_process_that_exits_without_stopping_ends_its_file() {
         std::process::exit(0);
     });
     let Some(folder) = folder else { return };
-    let paths = folder.recordings();
+    let paths = folder.paths();
     let ends = paths.iter().map(|path| Read::whole(path).end.map(|end| (end.events, end.reason)));
     let mut ends: Vec<_> = ends.map(Option::unwrap).collect();
     ends.sort_by_key(|(events, _)| *events);
@@ -277,7 +278,7 @@ fn a_program_that_is_started_records_beside_if_both_want() {
         quiet.stop();
     });
     let Some(folder) = folder else { return };
-    let reads: Vec<Read> = folder.recordings().iter().map(|path| Read::whole(path)).collect();
+    let reads: Vec<Read> = folder.paths().iter().map(|path| Read::whole(path)).collect();
     let mut counts: Vec<u64> = reads.iter().map(Read::count).collect();
     counts.sort_unstable();
     assert_eq!(counts, [0, 0, 1, 1]);

@@ -13,10 +13,11 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use recorded::{Folder, Read, mark, start};
+use recorded::{Read, mark, start};
 use stackweave_recording::{Missing, Options, Recording};
 use stackweave_store::label;
 use stackweave_testkit::child;
+use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
 
 const NAME: &str = "a_killed_process_leaves_whole_events_in_order";
@@ -131,8 +132,8 @@ fn a_killed_process_leaves_whole_events_in_order() {
     if let Some(folder) = child::role() {
         return kill_children(Path::new(&folder), kills, seed);
     }
-    let folder = Folder::new("killing");
-    let mut command = child::command(&child::own_executable(), NAME, folder.0.to_str().unwrap());
+    let folder = Folder::new();
+    let mut command = child::command(&child::own_executable(), NAME, folder.path().to_str().unwrap());
     let output = child::run_for(&mut command, 3_600);
     assert!(output.status.success(), "seed {seed}: {}", child::text(&output));
     let text = String::from_utf8_lossy(&output.stdout);

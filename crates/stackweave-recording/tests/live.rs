@@ -11,13 +11,14 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use recorded::{Folder, Nameless, Read, STACKS, mark, start};
+use recorded::{Nameless, Read, STACKS, mark, start};
 use stackweave_core::EventKind;
 use stackweave_recording::clock::ClockSource;
 use stackweave_recording::file::{EndReason, LossReason, NameKind};
 use stackweave_recording::live::{FlushError, Options, Recorder, Summary};
 use stackweave_store::label;
 use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
+use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
 use stackweave_testkit::signals::{self, SignalStack, Ticker};
 
@@ -46,7 +47,7 @@ fn assert_ended(read: &Read, summary: &Summary) {
 
 #[test]
 fn every_event_of_every_thread_comes_back_in_order() {
-    let folder = Folder::new("every");
+    let folder = Folder::new();
     // Room for hardly any buffers: threads wait all the time.
     let options = Options { memory: 3 * CHUNK, flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
     let recorder = start(options);
@@ -73,7 +74,7 @@ fn every_event_of_every_thread_comes_back_in_order() {
 
 #[test]
 fn values_of_all_kinds_come_back() {
-    let folder = Folder::new("values");
+    let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let frame = label("load", "train.py", 7).unwrap();
     let stack = STACKS.intern(&[frame, label("main", "", 0).unwrap()]);
@@ -122,7 +123,7 @@ fn values_of_all_kinds_come_back() {
 
 #[test]
 fn bytes_of_every_length_come_back_and_too_many_are_counted() {
-    let folder = Folder::new("bytes");
+    let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let frame = label("details", "", 0).unwrap();
     let mut random = Random::new(6);
@@ -143,7 +144,7 @@ fn bytes_of_every_length_come_back_and_too_many_are_counted() {
 
 #[test]
 fn short_threads_lose_nothing_and_leave_no_memory_behind() {
-    let folder = Folder::new("short");
+    let folder = Folder::new();
     let recorder = start(Options { memory: 4 * CHUNK, flush_every: SHORT, ..Options::new(folder.file("out.swv")) });
     let mark = mark(&recorder);
     for round in 0..100_u64 {
@@ -175,7 +176,7 @@ fn what_destructors_of_thread_locals_record_is_there() {
     thread_local! {
         static BEFORE: RefCell<Option<Last>> = const { RefCell::new(None) };
     }
-    let folder = Folder::new("destructors");
+    let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let kind = mark(&recorder);
     for (who, records_before) in [(0, true), (1, false)] {
@@ -194,7 +195,7 @@ fn what_destructors_of_thread_locals_record_is_there() {
 
 #[test]
 fn a_flush_brings_all_into_the_file_while_recording_goes_on() {
-    let folder = Folder::new("flush");
+    let folder = Folder::new();
     let recorder = start(Options { flush_every: Duration::MAX, ..Options::new(folder.file("out.swv")) });
     let mark = mark(&recorder);
     for which in 0..50 {
@@ -214,7 +215,7 @@ fn a_flush_brings_all_into_the_file_while_recording_goes_on() {
 
 #[test]
 fn several_recorders_at_once_get_their_own_events() {
-    let folder = Folder::new("several");
+    let folder = Folder::new();
     let recorders: Vec<_> = (0..3).map(|number| start(Options::new(folder.file(&format!("{number}.swv"))))).collect();
     let marks: Vec<_> = recorders.iter().map(mark).collect();
     thread::scope(|scope| {
@@ -244,7 +245,7 @@ fn several_recorders_at_once_get_their_own_events() {
 
 #[test]
 fn a_paused_recorder_records_nothing() {
-    let folder = Folder::new("pause");
+    let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let mark = mark(&recorder);
     for round in 0..4 {
@@ -262,7 +263,7 @@ fn a_paused_recorder_records_nothing() {
 
 #[test]
 fn recorders_come_and_go_while_threads_record() {
-    let folder = Folder::new("go");
+    let folder = Folder::new();
     let is_over = AtomicBool::new(false);
     let mut random = Random::new(11);
     for round in 0..20 {
@@ -296,7 +297,7 @@ fn recorders_come_and_go_while_threads_record() {
 
 #[test]
 fn dropping_the_last_handle_ends_the_file() {
-    let folder = Folder::new("drop");
+    let folder = Folder::new();
     let path = folder.file("out.swv");
     let recorder = start(Options::new(&path));
     let other = recorder.clone();
@@ -315,7 +316,7 @@ fn dropping_the_last_handle_ends_the_file() {
 
 #[test]
 fn a_signal_handler_may_record() {
-    let folder = Folder::new("signal");
+    let folder = Folder::new();
     let recorder = start(Options { flush_every: SHORT, ..Options::new(folder.file("out.swv")) });
     let mark = mark(&recorder);
     let handled = AtomicU64::new(0);
@@ -345,7 +346,7 @@ fn a_signal_handler_may_record() {
 
 #[test]
 fn a_warm_thread_neither_allocates_nor_gives_back() {
-    let folder = Folder::new("warm");
+    let folder = Folder::new();
     let recorder = start(Options { memory: 3 * CHUNK, ..Options::new(folder.file("out.swv")) });
     let mark = mark(&recorder);
     recorder.record(mark, &[0, 0]);
@@ -361,7 +362,7 @@ fn a_warm_thread_neither_allocates_nor_gives_back() {
 
 #[test]
 fn threads_can_be_named_late_and_by_others() {
-    let folder = Folder::new("names");
+    let folder = Folder::new();
     let recorder = start(Options::new(folder.file("out.swv")));
     let (begun, over) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
@@ -383,7 +384,7 @@ fn threads_can_be_named_late_and_by_others() {
 
 #[test]
 fn the_system_s_clock_can_be_asked_for() {
-    let folder = Folder::new("clock");
+    let folder = Folder::new();
     for (number, variable) in ["monotonic", "tsc"].into_iter().enumerate() {
         // SAFETY: no other test of this binary reads this variable while it changes, but for starting on either clock.
         unsafe { std::env::set_var("STACKWEAVE_CLOCK", variable) };
@@ -403,7 +404,7 @@ fn the_system_s_clock_can_be_asked_for() {
 
 #[test]
 fn what_keeps_a_recording_from_starting_is_one_sentence() {
-    let folder = Folder::new("refused");
+    let folder = Folder::new();
     let path = folder.file("out.swv");
     fs::write(&path, "precious").unwrap();
     let refuse = |options| Recorder::start(options, &STACKS, Arc::new(Nameless)).unwrap_err().to_string();

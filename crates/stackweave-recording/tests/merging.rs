@@ -5,8 +5,9 @@ mod making;
 use std::io::{self, Write};
 use std::path::Path;
 
-use making::{Folder, Steps, busy, open_bytes, steps_of, visited};
+use making::{Steps, busy, open_bytes, steps_of, visited};
 use stackweave_recording::{MergeError, Recording, merge, merge_to};
+use stackweave_testkit::folder::Folder;
 
 /// Pid and events of each process.
 fn contents(recording: &Recording) -> Vec<(u32, Steps)> {
@@ -21,8 +22,8 @@ fn a_merged_file_reads_as_its_parts_do() {
         let made = if pid == 3 { made } else { made.end() };
         folder.write(&format!("{pid}.swv"), &made.bytes);
     }
-    let parts = Recording::open(&folder.0).unwrap();
-    let target = folder.0.join("all.swv");
+    let parts = Recording::open(folder.path()).unwrap();
+    let target = folder.path().join("all.swv");
     let mut told = vec![];
     let summary = merge_to(&parts, &target, &mut |bytes| told.push(bytes)).unwrap();
     let merged = Recording::open(&target).unwrap();
@@ -34,7 +35,7 @@ fn a_merged_file_reads_as_its_parts_do() {
     assert_eq!((summary.processes, summary.bytes, summary.damaged_bytes), (5, parts.bytes(), 0));
     assert!(told.is_sorted() && told.last() == Some(&parts.bytes()));
     // Beside its parts it changes nothing, and neither does merging it again.
-    let again = Recording::open(&folder.0).unwrap();
+    let again = Recording::open(folder.path()).unwrap();
     let sorted = |recording: &Recording| {
         let mut contents = contents(recording);
         contents.sort_by_key(|process| process.0);
@@ -67,7 +68,7 @@ fn an_input_is_never_overwritten() {
     let made = busy(7, 1, 2, 20).end();
     let folder = Folder::new();
     let path = folder.write("a.swv", &made.bytes);
-    let link = folder.0.join("link.swv");
+    let link = folder.path().join("link.swv");
     std::fs::hard_link(&path, &link).unwrap();
     let recording = Recording::open(&path).unwrap();
     for target in [&path, &link] {
@@ -86,11 +87,11 @@ fn a_merge_that_fails_leaves_nothing_behind() {
     let folder = Folder::new();
     let path = folder.write("a.swv", &made.bytes);
     let recording = Recording::open(&path).unwrap();
-    let error = merge_to(&recording, &folder.0.join("no/such/folder.swv"), &mut |_| ()).unwrap_err().to_string();
+    let error = merge_to(&recording, &folder.file("no/such/folder.swv"), &mut |_| ()).unwrap_err().to_string();
     assert!(error.contains("folder.swv: it can't be written ("), "{error}");
     // A folder can't be replaced by a file: all is written by then.
-    std::fs::create_dir(folder.0.join("taken.swv")).unwrap();
-    let taken = folder.0.join("taken.swv");
+    std::fs::create_dir(folder.path().join("taken.swv")).unwrap();
+    let taken = folder.path().join("taken.swv");
     assert!(
         matches!(merge_to(&recording, &taken, &mut |_| ()), Err(MergeError::Write(Some(path), _)) if path == taken)
     );

@@ -6,9 +6,10 @@ mod making;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use making::{Folder, busy, start};
+use making::{busy, start};
 use stackweave_recording::file::{BlockHeader, BlockKind, SYNC, write_block};
 use stackweave_recording::{OpenError, Recording};
+use stackweave_testkit::folder::Folder;
 
 /// What opening `path` says, behind the path.
 fn complaint(path: &Path) -> String {
@@ -51,11 +52,11 @@ fn an_empty_file_is_called_empty() {
 #[test]
 fn what_is_not_there_is_said_not_to_be() {
     let folder = Folder::new();
-    assert_eq!(complaint(&folder.0.join("nothing.swv")), "there is no such file or folder");
-    assert_eq!(complaint(&folder.0), "the folder holds no recordings (files that end in .swv)");
+    assert_eq!(complaint(&folder.file("nothing.swv")), "there is no such file or folder");
+    assert_eq!(complaint(folder.path()), "the folder holds no recordings (files that end in .swv)");
     folder.write("readme.txt", b"x");
     folder.write("sub/readme.txt", b"x");
-    assert_eq!(complaint(&folder.0), "the folder holds no recordings (files that end in .swv)");
+    assert_eq!(complaint(folder.path()), "the folder holds no recordings (files that end in .swv)");
     assert_eq!(complaint(Path::new("/dev/null")), "it is neither a file nor a folder");
     let nothing: [&Path; 0] = [];
     assert_eq!(Recording::open_all(&nothing).unwrap_err().to_string(), "no recording was named");
@@ -66,10 +67,10 @@ fn a_folder_of_wrong_files_says_what_is_wrong_with_the_first() {
     let folder = Folder::new();
     let first = folder.write("a.swv", b"");
     let reason = format!("{}: the file is empty, so nothing was recorded to it", first.display());
-    assert_eq!(complaint(&folder.0), format!("the one recording in this folder can't be read: {reason}"));
+    assert_eq!(complaint(folder.path()), format!("the one recording in this folder can't be read: {reason}"));
     folder.write("b.swv", b"x");
     assert_eq!(
-        complaint(&folder.0),
+        complaint(folder.path()),
         format!("none of the 2 recordings in this folder can be read; the first: {reason}")
     );
 }

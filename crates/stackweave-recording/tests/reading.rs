@@ -9,9 +9,10 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
 
-use making::{Folder, Maker, Steps, busy, open_bytes, start, steps_of, value_of};
+use making::{Maker, Steps, busy, open_bytes, start, steps_of, value_of};
 use stackweave_recording::file::{BlockKind, LossReason, Start, write_block};
 use stackweave_recording::{ProcessRecording, Recording, TimeAxis};
+use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
 
 #[test]
@@ -331,7 +332,7 @@ fn a_folder_is_all_recordings_in_it() {
         expected.insert(pid, made.all_steps());
     }
     folder.write("notes.txt", b"no recording, and not called one");
-    let recording = Recording::open(&folder.0).unwrap();
+    let recording = Recording::open(folder.path()).unwrap();
     assert_eq!(recording.report(), Vec::<String>::new());
     assert!(recording.processes().is_sorted_by_key(|process| process.path().to_owned()));
     let found: BTreeMap<u32, Steps> =
@@ -348,10 +349,10 @@ fn a_file_in_a_folder_that_is_no_recording_is_left_out() {
     let made = busy(7, 1, 1, 2).end();
     folder.write("good.swv", &made.bytes);
     let bad = folder.write("bad.swv", b"hello");
-    let gone = folder.0.join("gone.swv");
-    symlink(folder.0.join("nowhere"), &gone).unwrap();
-    symlink(&folder.0, folder.0.join("circle.swv")).unwrap();
-    let recording = Recording::open(&folder.0).unwrap();
+    let gone = folder.path().join("gone.swv");
+    symlink(folder.path().join("nowhere"), &gone).unwrap();
+    symlink(folder.path(), folder.path().join("circle.swv")).unwrap();
+    let recording = Recording::open(folder.path()).unwrap();
     assert_eq!(recording.processes().len(), 1);
     let sentences = [
         format!("Left out: {}: it is no Stackweave recording, but looks like text.", bad.display()),
@@ -368,7 +369,7 @@ fn a_process_that_is_there_twice_is_read_once() {
     folder.write("a-cut.swv", &made.bytes[..cut]);
     let all = folder.write("b-all.swv", &[&made.bytes[..], &other.bytes].concat());
     let again = folder.write("c-again.swv", &made.bytes);
-    let recording = Recording::open(&folder.0).unwrap();
+    let recording = Recording::open(folder.path()).unwrap();
     let [first, second] = recording.processes() else { panic!("{recording:?}") };
     assert_eq!((steps_of(first), steps_of(second)), (made.all_steps(), other.all_steps()));
     assert_eq!((first.path(), second.path()), (&*all, &*all));
@@ -383,7 +384,7 @@ fn of_two_recordings_with_the_same_events_the_closed_one_is_read() {
     let folder = Folder::new();
     folder.write("a-killed.swv", &made.bytes);
     let closed = folder.write("b-closed.swv", &made.end().bytes);
-    let recording = Recording::open(&folder.0).unwrap();
+    let recording = Recording::open(folder.path()).unwrap();
     let [process] = recording.processes() else { panic!("{recording:?}") };
     assert_eq!((process.path(), process.missing().is_unclosed), (&*closed, false));
 }
@@ -414,7 +415,7 @@ fn two_dumps_of_one_process_are_both_read() {
     let folder = Folder::new();
     let first = folder.write("1.swv", &dump(1));
     let second = folder.write("2.swv", &dump(2));
-    let recording = Recording::open(&folder.0).unwrap();
+    let recording = Recording::open(folder.path()).unwrap();
     assert_eq!(recording.processes().len(), 2);
     let names = format!("{} and {}", first.display(), second.display());
     let sentence = format!("{names} both tell of process 7, each something of its own: events in both count twice.");

@@ -5,9 +5,10 @@ mod making;
 
 use std::ops::ControlFlow;
 
-use making::{Folder, Maker};
+use making::Maker;
 use stackweave_recording::{Recording, merge};
 use stackweave_testkit::counting_allocator::{CountingAllocator, peak_bytes};
+use stackweave_testkit::folder::Folder;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -15,6 +15,7 @@ pub mod child;
 pub mod coroutine_stack;
 pub mod counting_allocator;
 pub mod fixtures;
+pub mod folder;
 pub mod ledger;
 pub mod library;
 pub mod modules;

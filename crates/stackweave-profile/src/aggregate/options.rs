@@ -37,7 +37,8 @@ pub enum Grouping {
 }
 
 impl AggregateOptions {
-    pub(crate) fn takes(&self, thread: Option<&RecordedThread>) -> bool {
+    /// Whether a thread is one of those that are asked for.
+    pub fn takes(&self, thread: Option<&RecordedThread>) -> bool {
         let is_it = |wanted: &String| {
             thread.is_some_and(|thread| match wanted.parse::<u32>() {
                 Ok(tid) => thread.tid == tid || thread.name == *wanted,

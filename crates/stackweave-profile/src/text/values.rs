@@ -5,6 +5,13 @@ use crate::aggregate::Measure;
 const SECOND: f64 = 1e9;
 const KIBI: f64 = 1024.0;
 
+impl Measure {
+    /// A cost in its unit, as people read it.
+    pub fn text(self, cost: f64) -> String {
+        value(self, cost)
+    }
+}
+
 /// A cost in its unit, with three or four digits: `1.234 s`, `56.7 KiB`, `1,234`.
 pub(crate) fn value(measure: Measure, value: f64) -> String {
     match measure {

@@ -1,5 +1,7 @@
 //! What two clocks said at the same moment.
 
+use core::fmt;
+
 /// Whose ticks a recording is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -8,6 +10,22 @@ pub enum ClockSource {
     Tsc = 1,
     /// The system's monotonic clock, whose ticks are nanoseconds.
     Monotonic = 2,
+}
+
+impl ClockSource {
+    /// The clock in one word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tsc => "tsc",
+            Self::Monotonic => "monotonic",
+        }
+    }
+}
+
+impl fmt::Display for ClockSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// The recording's clock, the system's monotonic clock and the wall clock, read together.

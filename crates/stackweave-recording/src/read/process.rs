@@ -81,6 +81,12 @@ impl ProcessRecording {
         self.section.places.iter().map(|place| u64::from(place.count)).sum()
     }
 
+    /// How many events of a thread it holds, as their blocks say.
+    pub fn events_of(&self, thread: u32) -> u64 {
+        let own = self.section.places.iter().filter(|place| place.thread == thread);
+        own.map(|place| u64::from(place.count)).sum()
+    }
+
     /// From its first event up to one nanosecond behind its last, in nanoseconds since its base.
     pub fn time_range(&self) -> Option<Range<u64>> {
         let (first, last) = self.ticks()?;
