@@ -1,0 +1,195 @@
+//! What can be asked of the command.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// What is in a recording of Stackweave, and what it cost.
+#[derive(Debug, Parser)]
+#[command(name = "stackweave", version, disable_help_subcommand = true)]
+#[command(after_help = "A RECORDING is a file (.swv), or a folder with one file for each process.")]
+pub(crate) struct Program {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Tell what is in a recording, and whether it is whole
+    Info(Info),
+    /// Show who called whom, and what it cost
+    Tree(Tree),
+    /// Show the functions that cost most
+    Top(Top),
+    /// Show what costs more, or less, than before
+    Diff(Diff),
+    /// Put the recordings of many processes or machines into one file
+    Merge(Merge),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Info {
+    /// Recordings to look at
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recordings: Vec<PathBuf>,
+    /// Write JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tree {
+    /// Recordings to look at, together
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Show at most this many levels
+    #[arg(long, value_name = "LEVELS")]
+    pub(crate) depth: Option<usize>,
+    /// Leave out what has less than this share of the total, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    pub(crate) min: f64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Top {
+    /// Recordings to look at, together
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Show this many functions
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
+    pub(crate) number: usize,
+    /// What the functions are ordered by
+    #[arg(long, value_enum, default_value_t = Order::Own)]
+    pub(crate) sort: Order,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// The recording before the change
+    pub(crate) before: PathBuf,
+    /// The recording after it
+    pub(crate) after: PathBuf,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Show this many functions
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
+    pub(crate) number: usize,
+    /// Compare shares of the total: the two ran for different times
+    #[arg(long)]
+    pub(crate) shares: bool,
+    /// Compare paths of calls, and not functions
+    #[arg(long)]
+    pub(crate) paths: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Merge {
+    /// Recordings to put together; damaged parts are left out
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recordings: Vec<PathBuf>,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace the file if it is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Which part of a recording is looked at, and how.
+#[derive(Debug, Args)]
+pub(crate) struct Selection {
+    /// What is counted; if not given, what the recording is about
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) measure: Option<Counted>,
+    /// Show the internals of the interpreter and of libraries too
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only this process
+    #[arg(long, value_name = "PID")]
+    pub(crate) process: Vec<u32>,
+    /// Only this thread, by its name or number
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Vec<String>,
+    /// Only from this time on, since the recording began: 1.5s, 200ms
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) from: Option<Duration>,
+    /// Only up to this time
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) to: Option<Duration>,
+    /// Only functions that match: a part of the name, file or module, or a pattern like function:Model.* or file:*/nn/*
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) only: Vec<String>,
+    /// No functions that match
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) hide: Vec<String>,
+    /// Only frames of this kind
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) kind: Vec<Kind>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Counted {
+    /// Wall time, in what began and ended
+    Time,
+    /// Stacks that were seen
+    Samples,
+    /// Bytes that were allocated
+    Bytes,
+    /// Allocations
+    Allocations,
+    /// Bytes that were still allocated at the end
+    Live,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Kind {
+    Python,
+    Native,
+    Script,
+    Extra,
+    Label,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// What the function itself cost
+    #[value(name = "self")]
+    Own,
+    /// What it cost with all that it called
+    Total,
+    /// How often it was called
+    Calls,
+}
+
+/// A number of seconds, or with a unit.
+fn time(text: &str) -> Result<Duration, String> {
+    let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("", 1.0)];
+    let (number, seconds) =
+        units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds))).unwrap_or((text, &1.0));
+    let value: f64 = number.trim().parse().map_err(|_| "write a time like 1.5s or 200ms".to_owned())?;
+    Duration::try_from_secs_f64(value * seconds).map_err(|_| "a time can't be negative".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Program::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        let seconds = |text| time(text).map(|time| time.as_secs_f64());
+        assert_eq!([seconds("2"), seconds("1.5s"), seconds("250ms"), seconds("7us")], [2.0, 1.5, 0.25, 7e-6].map(Ok));
+        assert!(["", "s", "one", "-1s", "1h"].iter().all(|text| time(text).is_err()));
+    }
+}

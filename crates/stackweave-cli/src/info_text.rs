@@ -1,0 +1,102 @@
+//! What is in a recording, for people.
+
+use std::io::{self, Write};
+
+use stackweave_profile::Measure;
+use stackweave_recording::{ProcessRecording, Recording};
+
+use crate::calendar::utc;
+
+/// Threads that are shown; the rest is counted.
+const THREADS: usize = 12;
+
+pub(crate) fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
+    let processes = recording.processes();
+    writeln!(
+        out,
+        "{}, {} in {}",
+        counted(processes.len() as u64, "process", "processes"),
+        counted(recording.event_count(), "event", "events"),
+        bytes(recording.file_bytes()),
+    )?;
+    for process in processes {
+        writeln!(out)?;
+        write_process(out, process)?;
+    }
+    let missing = recording.missing().sentences();
+    if !missing.is_empty() {
+        writeln!(out)?;
+    }
+    missing.iter().try_for_each(|sentence| writeln!(out, "{sentence}"))
+}
+
+fn write_process(out: &mut dyn Write, process: &ProcessRecording) -> io::Result<()> {
+    let (start, dictionary) = (process.start(), process.dictionary());
+    writeln!(out, "Process {}  {}", start.pid, command(process))?;
+    row(out, "file", &format!("{}, {}", process.path().display(), bytes(process.bytes())))?;
+    let duration = process.time_range().map_or(0, |range| range.end - range.start);
+    row(out, "recorded", &format!("{}, for {}", utc(start.started_wall_ns), time(duration)))?;
+    let python = start.python.as_ref().map(|version| format!(", Python {version}")).unwrap_or_default();
+    row(out, "on", &format!("{}{python}, stackweave {}", start.host, start.stackweave_version))?;
+    if let Some(parent) = start.forked_from {
+        row(out, "forked from", &format!("process {parent}"))?;
+    }
+    if !start.options.is_empty() {
+        let options: Vec<String> = start.options.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        row(out, "options", &options.join(", "))?;
+    }
+    let residual = time(process.timeline().residual_ns());
+    row(out, "clock", &format!("{}, off by at most {residual}", start.clock))?;
+    let (stacks, frames) = (dictionary.stacks().count() as u64, dictionary.frames().count() as u64);
+    let modules = dictionary.modules().count() as u64;
+    row(out, "stacks", &format!("{} of {} frames in {} modules", count(stacks), count(frames), count(modules)))?;
+    row(out, "events", &count(process.event_count()))?;
+    write_threads(out, process)?;
+    let missing = process.missing().sentences();
+    if missing.is_empty() {
+        return row(out, "missing", "nothing");
+    }
+    missing.iter().try_for_each(|sentence| row(out, "missing", sentence))
+}
+
+fn write_threads(out: &mut dyn Write, process: &ProcessRecording) -> io::Result<()> {
+    let mut threads: Vec<_> =
+        process.dictionary().threads().map(|thread| (process.events_of(thread.number), thread)).collect();
+    threads.sort_by_key(|(events, thread)| (core::cmp::Reverse(*events), thread.number));
+    for (events, thread) in threads.iter().take(THREADS) {
+        let name = if thread.name.is_empty() { "unnamed" } else { &thread.name };
+        row(out, "thread", &format!("{} {name}, {}", thread.tid, counted(*events, "event", "events")))?;
+    }
+    match threads.len().checked_sub(THREADS) {
+        Some(rest) if rest > 0 => row(out, "", &format!("and {} more", counted(rest as u64, "thread", "threads"))),
+        _ => Ok(()),
+    }
+}
+
+fn row(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
+    writeln!(out, "  {name:<12}{value}")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+fn bytes(number: u64) -> String {
+    Measure::AllocatedBytes.text(number as f64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+fn time(ns: u64) -> String {
+    Measure::WallTime.text(ns as f64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of that size are not counted one by one")]
+fn count(number: u64) -> String {
+    Measure::Samples.text(number as f64)
+}
+
+fn command(process: &ProcessRecording) -> String {
+    let start = process.start();
+    if start.command_line.is_empty() { start.executable.clone() } else { start.command_line.join(" ") }
+}
+
+fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}

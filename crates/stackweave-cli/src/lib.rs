@@ -1,0 +1,57 @@
+//! The `stackweave` command: what is in a recording, and what it cost.
+//!
+//! The Rust binary and the command of the Python package are this one function, [`run`].
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod calendar;
+mod diff;
+mod failure;
+mod info;
+mod info_json;
+mod info_text;
+mod merge;
+mod progress;
+mod selection;
+mod top;
+mod tree;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Command, Program};
+use failure::Failure;
+
+/// Runs the command with these arguments, the name of the program first. Writes to standard output and error.
+///
+/// The exit status is 0, or 1 after one sentence on standard error; 2 where the arguments are wrong.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let program = match Program::try_parse_from(arguments) {
+        Ok(program) => program,
+        Err(said) => {
+            // Help and version are told in the same way, on standard output and with status 0.
+            let _ = said.print();
+            return if said.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+        }
+    };
+    match execute(program.command) {
+        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "stackweave: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn execute(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Tree(arguments) => tree::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
+        Command::Merge(arguments) => merge::run(&arguments),
+    }
+}

@@ -1,0 +1,56 @@
+//! How far long work has come, on a terminal and only when it takes more than a moment.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Work that is done sooner shows nothing.
+const PATIENCE: Duration = Duration::from_millis(700);
+const EVERY: Duration = Duration::from_millis(100);
+
+/// A bar on standard error.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    what: &'static str,
+    total: u64,
+    began: Instant,
+    shown: Option<Instant>,
+    bar: Option<ProgressBar>,
+    is_terminal: bool,
+}
+
+impl Progress {
+    /// For work on that many bytes.
+    pub(crate) fn new(what: &'static str, total: u64) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        Self { what, total, began: Instant::now(), shown: None, bar: None, is_terminal }
+    }
+
+    /// So many bytes are done.
+    pub(crate) fn at(&mut self, done: u64) {
+        if !self.is_terminal || self.began.elapsed() < PATIENCE || self.shown.is_some_and(|at| at.elapsed() < EVERY) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        self.bar.get_or_insert_with(|| bar(self.what, self.total)).set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(what: &'static str, total: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+    let template = "{msg} [{bar:30}] {bytes} of {total_bytes}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_message(what);
+    bar
+}

@@ -1,0 +1,20 @@
+//! `stackweave tree`: who called whom.
+
+use stackweave_profile::{TreeOptions, write_tree};
+
+use crate::arguments::Tree;
+use crate::failure::Failure;
+use crate::selection::{Screen, show};
+
+pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
+    let selected = arguments.selection.profile(&arguments.recordings)?;
+    let Screen { width, colour } = Screen::of_output();
+    let options = TreeOptions {
+        max_depth: arguments.depth,
+        min_share: arguments.min / 100.0,
+        width,
+        view: arguments.selection.view(),
+        colour,
+    };
+    show(&selected.remarks, |out| write_tree(out, &selected.profile, &options))
+}

@@ -1,0 +1,209 @@
+//! The command as its users meet it: arguments in, text and an exit status out.
+#![allow(clippy::unwrap_used, reason = "a helper that can't do its work fails the test")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+use stackweave_core::{ModuleList, Names, RawFrame, SourceLocation};
+use stackweave_recording::{Options, Recorder};
+use stackweave_store::{StackTable, label};
+use stackweave_testkit::folder::Folder;
+
+static STACKS: StackTable = StackTable::new();
+
+struct Nameless;
+
+impl Names for Nameless {
+    fn locate(&self, _: RawFrame) -> Option<SourceLocation> {
+        None
+    }
+
+    fn has_extra_frames(&self) -> bool {
+        false
+    }
+
+    fn frames_behind(&self, _: &str, _: u32) -> Vec<SourceLocation> {
+        Vec::new()
+    }
+
+    fn modules(&self) -> ModuleList {
+        ModuleList::default()
+    }
+}
+
+fn frame(name: &str) -> RawFrame {
+    label(name, "train.py", 7).unwrap()
+}
+
+/// A recording in which `epoch` calls `load` that many times, and `step` once.
+fn record(path: &Path, loads: usize) {
+    let recorder = Recorder::start(Options::new(path), &STACKS, Arc::new(Nameless)).unwrap();
+    recorder.name_thread("trainer");
+    recorder.begin(frame("epoch"));
+    for _ in 0..loads {
+        recorder.begin(frame("load"));
+        recorder.end();
+    }
+    recorder.begin(frame("step"));
+    recorder.allocate(0x1000, 4096, STACKS.intern(&[frame("grow"), frame("step")]));
+    recorder.end();
+    recorder.end();
+    assert_eq!(recorder.stop().error, None);
+}
+
+struct Recorded {
+    folder: Folder,
+}
+
+impl Recorded {
+    fn new() -> Self {
+        Self { folder: Folder::new() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn with(self, name: &str, loads: usize) -> Self {
+        record(&self.path(name), loads);
+        self
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
+        command.args(arguments).current_dir(self.folder.path()).output().unwrap()
+    }
+
+    /// What a command that succeeds says, on both streams.
+    fn said(&self, arguments: &[&str]) -> (String, String) {
+        let output = self.run(arguments);
+        let texts = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{texts:?}");
+        texts
+    }
+
+    /// The one sentence of a command that fails.
+    fn failure(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
+        let said = text(&output.stderr);
+        assert_eq!(said.lines().count(), 1, "{said}");
+        said.trim_end().to_owned()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The words of the line that holds `name`.
+fn line<'a>(said: &'a str, name: &str) -> Vec<&'a str> {
+    let found = said.lines().find(|line| line.contains(name));
+    found.unwrap_or_else(|| panic!("no {name} in\n{said}")).split_whitespace().collect()
+}
+
+#[test]
+fn info_tells_what_is_there_and_that_nothing_is_missing() {
+    let recorded = Recorded::new().with("a.swv", 3);
+    let (said, _) = recorded.said(&["info", "a.swv"]);
+    assert!(said.starts_with("1 process, 11 events in "), "{said}");
+    assert_eq!(line(&said, "  missing "), ["missing", "nothing"]);
+    assert_eq!(line(&said, "trainer")[2..], ["trainer,", "11", "events"]);
+    let (json, _) = recorded.said(&["info", "--json", "a.swv"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["events"], 11);
+    assert_eq!(json["processes"][0]["pid"], std::process::id());
+    assert_eq!(json["processes"][0]["threads"][0]["name"], "trainer");
+    assert_eq!(json["processes"][0]["missing"], serde_json::json!([]));
+}
+
+#[test]
+fn info_says_what_is_missing() {
+    let recorded = Recorded::new().with("a.swv", 3);
+    let whole = std::fs::read(recorded.path("a.swv")).unwrap();
+    std::fs::write(recorded.path("cut.swv"), &whole[..whole.len() - 5]).unwrap();
+    let (said, _) = recorded.said(&["info", "cut.swv"]);
+    assert!(said.contains("was not closed") && said.contains("ends inside a block"), "{said}");
+    let (_, remarks) = recorded.said(&["tree", "cut.swv"]);
+    assert!(remarks.contains("was not closed"), "{remarks}");
+}
+
+#[test]
+fn trees_and_tables_have_names_calls_and_places() {
+    let recorded = Recorded::new().with("a.swv", 3);
+    let (tree, _) = recorded.said(&["tree", "a.swv", "--min", "0"]);
+    let names: Vec<usize> = ["epoch", "load", "step"].iter().map(|name| tree.find(name).unwrap()).collect();
+    assert!(names[0] < names[1] && names[0] < names[2], "{tree}");
+    assert!(line(&tree, "load").contains(&"3"), "{tree}");
+    let (top, _) = recorded.said(&["top", "a.swv", "--sort", "calls"]);
+    assert!(top.find("load").unwrap() < top.find("epoch").unwrap(), "{top}");
+    assert!(top.contains("train.py"), "{top}");
+    let (one, _) = recorded.said(&["top", "a.swv", "--only", "function:step"]);
+    assert!(one.contains("step") && !one.contains("load"), "{one}");
+    let (bytes, _) = recorded.said(&["tree", "a.swv", "--measure", "bytes"]);
+    assert!(bytes.contains("4.00 KiB") && bytes.contains("grow"), "{bytes}");
+}
+
+#[test]
+fn a_diff_shows_what_changed() {
+    let recorded = Recorded::new().with("before.swv", 2).with("after.swv", 2000);
+    let (said, _) = recorded.said(&["diff", "before.swv", "after.swv"]);
+    assert!(said.contains("load"), "{said}");
+    let measures = recorded.failure(&["diff", "before.swv", "missing.swv"]);
+    assert!(measures.contains("missing.swv"), "{measures}");
+}
+
+#[test]
+fn merged_recordings_keep_their_processes() {
+    let recorded = Recorded::new().with("a.swv", 3).with("b.swv", 4);
+    let (_, said) = recorded.said(&["merge", "a.swv", "b.swv", "-o", "all.swv"]);
+    assert!(said.contains("all.swv: 2 processes, 24 events"), "{said}");
+    let (tree, _) = recorded.said(&["tree", "all.swv", "--min", "0"]);
+    assert!(line(&tree, "load").contains(&"7"), "{tree}");
+    let refused = recorded.failure(&["merge", "a.swv", "-o", "all.swv"]);
+    assert!(refused.contains("all.swv") && refused.contains("--force"), "{refused}");
+    recorded.said(&["merge", "a.swv", "-f", "-o", "all.swv"]);
+    assert!(recorded.said(&["info", "all.swv"]).0.starts_with("1 process, 11 events"));
+}
+
+#[test]
+fn a_folder_is_a_recording() {
+    let recorded = Recorded::new().with("a.swv", 3).with("b.swv", 4);
+    std::fs::write(recorded.path("c.swv"), "none").unwrap();
+    let (said, _) = recorded.said(&["info", "."]);
+    assert!(said.starts_with("2 processes, 24 events") && said.contains("c.swv"), "{said}");
+}
+
+#[test]
+fn what_can_not_be_done_is_one_sentence() {
+    let recorded = Recorded::new().with("a.swv", 1);
+    std::fs::write(recorded.path("text.txt"), "some text\n").unwrap();
+    std::fs::write(recorded.path("empty.swv"), "").unwrap();
+    for (arguments, word) in [
+        (&["info", "text.txt"][..], "text.txt"),
+        (&["tree", "empty.swv"], "empty"),
+        (&["top", "gone.swv"], "gone.swv"),
+        (&["tree", "a.swv", "--thread", "nobody"], "nobody"),
+        (&["tree", "a.swv", "--process", "1"], "no process 1"),
+        (&["tree", "a.swv", "--from", "2s", "--to", "1s"], "--from"),
+        (&["merge", "a.swv", "-o", "no/such/folder.swv"], "folder.swv"),
+    ] {
+        let said = recorded.failure(arguments);
+        assert!(said.starts_with("stackweave: ") && said.contains(word), "{said}");
+    }
+    let wrong = recorded.run(&["tree"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert_eq!(recorded.run(&["--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let recorded = Recorded::new().with("a.swv", 1);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
+    command.args(["info", "--json"]).arg(recorded.path("a.swv")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+}
