@@ -3,7 +3,7 @@
 
 FUZZ_SECONDS := 60
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
-UNSUPPORTED := -p stackweave-core -p stackweave-unwind -p stackweave-capture
+UNSUPPORTED := -p stackweave-core -p stackweave-unwind -p stackweave-capture -p stackweave-recording -p stackweave-profile
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
