@@ -5,6 +5,7 @@
 
 mod host;
 mod machine;
+mod meter;
 mod native;
 mod options;
 mod own_library;

@@ -9,7 +9,8 @@ use stackweave_store::AddressMap;
 
 use super::code_objects::CodeObjects;
 use super::quick_hash::Quick;
-use super::rounds::{Entrant, case, cpu_time_ns, samples, share};
+use super::rounds::{Entrant, case, samples, share};
+use crate::meter::thread_cpu_ns;
 use crate::options::Effort;
 use crate::report::Case;
 
@@ -35,11 +36,11 @@ pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<(
         let others: Vec<Vec<u64>> = (0..STACKS).map(|_| pick(depth)).collect();
         for (name, stacks) in [("one stack", &same), ("50 stacks", &others)] {
             let samples = samples(&entrants, effort.pick(21, 101), |_, (_, entrant)| {
-                let start = cpu_time_ns();
+                let start = thread_cpu_ns();
                 for _ in 0..PASSES {
                     entrant.look_up_all(stacks);
                 }
-                Ok(share(cpu_time_ns() - start, PASSES * STACKS))
+                Ok(share(thread_cpu_ns() - start, PASSES * STACKS))
             })?;
             done(case(BENCH, format!("{depth} addresses, {name}"), Some(depth), &entrants, &samples))?;
         }

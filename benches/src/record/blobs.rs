@@ -10,7 +10,8 @@ use stackweave_store::BlobTable;
 
 use super::code_objects::{CodeObjects, Parts};
 use super::quick_hash::Quick;
-use super::rounds::{Entrant, case, cpu_time_ns, samples, share};
+use super::rounds::{Entrant, case, samples, share};
+use crate::meter::thread_cpu_ns;
 use crate::options::Effort;
 use crate::report::Case;
 
@@ -27,11 +28,11 @@ pub(super) fn measure_known(effort: Effort, done: &mut dyn FnMut(Case) -> io::Re
         entrant.intern_all(&objects);
     }
     let samples = samples(&entrants, effort.pick(21, 101), |_, (_, entrant)| {
-        let start = cpu_time_ns();
+        let start = thread_cpu_ns();
         for _ in 0..PASSES {
             entrant.intern_all(&objects);
         }
-        Ok(share(cpu_time_ns() - start, PASSES * OBJECTS))
+        Ok(share(thread_cpu_ns() - start, PASSES * OBJECTS))
     })?;
     done(case(KNOWN, format!("{OBJECTS} code objects"), None, &entrants, &samples))
 }
@@ -42,9 +43,9 @@ pub(super) fn measure_new(effort: Effort, done: &mut dyn FnMut(Case) -> io::Resu
     let objects: Vec<_> = (0..rounds).map(|_| objects.take(OBJECTS)).collect();
     let entrants = entrants();
     let samples = samples(&entrants, rounds, |round, (_, entrant)| {
-        let start = cpu_time_ns();
+        let start = thread_cpu_ns();
         entrant.intern_all(&objects[round]);
-        Ok(share(cpu_time_ns() - start, OBJECTS))
+        Ok(share(thread_cpu_ns() - start, OBJECTS))
     })?;
     done(case(NEW, format!("{OBJECTS} code objects at a time"), None, &entrants, &samples))
 }

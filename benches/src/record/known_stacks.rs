@@ -3,8 +3,9 @@
 use std::io;
 
 use super::interners;
-use super::rounds::{case, cpu_time_ns, samples, share};
+use super::rounds::{case, samples, share};
 use super::stacks::Stacks;
+use crate::meter::thread_cpu_ns;
 use crate::options::Effort;
 use crate::report::Case;
 
@@ -22,11 +23,11 @@ pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<(
             interner.intern_all(&stacks);
         }
         let samples = samples(&entrants, effort.pick(21, 101), |_, (_, interner)| {
-            let start = cpu_time_ns();
+            let start = thread_cpu_ns();
             for _ in 0..PASSES {
                 interner.intern_all(&stacks);
             }
-            Ok(share(cpu_time_ns() - start, PASSES * STACKS))
+            Ok(share(thread_cpu_ns() - start, PASSES * STACKS))
         })?;
         done(case(BENCH, format!("depth {depth}"), Some(depth), &entrants, &samples))?;
     }

@@ -3,8 +3,9 @@
 use std::io;
 
 use super::interners;
-use super::rounds::{case, cpu_time_ns, samples, share};
+use super::rounds::{case, samples, share};
 use super::stacks::Stacks;
+use crate::meter::thread_cpu_ns;
 use crate::options::Effort;
 use crate::report::Case;
 
@@ -19,9 +20,9 @@ pub(super) fn measure(effort: Effort, done: &mut dyn FnMut(Case) -> io::Result<(
         let stacks: Vec<_> = (0..rounds).map(|_| stacks.take(STACKS)).collect();
         let entrants = interners::all();
         let samples = samples(&entrants, rounds, |round, (_, interner)| {
-            let start = cpu_time_ns();
+            let start = thread_cpu_ns();
             interner.intern_all(&stacks[round]);
-            Ok(share(cpu_time_ns() - start, STACKS))
+            Ok(share(thread_cpu_ns() - start, STACKS))
         })?;
         done(case(BENCH, format!("depth {depth}"), Some(depth), &entrants, &samples))?;
     }

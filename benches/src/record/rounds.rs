@@ -1,25 +1,13 @@
 //! Interleaved rounds of all who take part.
 
 use std::io;
-use std::mem::MaybeUninit;
-use std::time::Duration;
 
 use crate::report::{Case, Entry, Outcome};
 use crate::statistics::median;
 
-/// Nanoseconds of CPU time that this thread has used.
-pub(super) fn cpu_time_ns() -> f64 {
-    let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the clock is there on every Linux, and writes to a local.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr()) };
-    // SAFETY: all zeros are a time too.
-    let time = unsafe { time.assume_init() };
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0)).as_secs_f64() * 1e9
-}
-
 /// What falls to each of `count`.
 #[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^52")]
-pub(super) fn share(total: f64, count: usize) -> f64 {
+pub(crate) fn share(total: f64, count: usize) -> f64 {
     total / count as f64
 }
 

@@ -5,10 +5,10 @@
 
 mod agreement;
 mod contenders;
+mod figures;
 mod job;
 mod libraries;
 mod loaded;
-mod meter;
 mod one_library;
 mod rounds;
 mod sample;

@@ -3,9 +3,9 @@
 use std::io;
 
 use super::contenders;
+use super::figures::Figures;
 use super::job::{Job, Place};
 use super::libraries::Library;
-use super::meter::Figures;
 use super::rounds;
 use crate::options::Effort;
 use crate::report::Case;

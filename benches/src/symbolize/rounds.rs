@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use super::agreement;
 use super::contenders::{self, Contender};
+use super::figures::Figures;
 use super::job::{Chain, Job, Report};
-use super::meter::Figures;
 use crate::options::{Effort, SYMBOLIZE};
 use crate::report::{Entry, Outcome};
 use crate::statistics::median;

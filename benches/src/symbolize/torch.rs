@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use super::agreement;
 use super::contenders;
+use super::figures::Figures;
 use super::job::{Chain, Job, Place};
 use super::loaded::{self, LoadedFile};
-use super::meter::Figures;
 use super::rounds::{self, Taken};
 use super::tracebacks;
 use crate::options::Effort;

@@ -9,8 +9,9 @@ mod ours;
 mod resolver;
 mod tool;
 
+use super::figures::Figures;
 use super::job::{Chain, Job, Place, Report};
-use super::meter::{Figures, Spent, forget_peak};
+use crate::meter::{Spent, forget_peak};
 
 /// How a symbolizer is driven and asked.
 trait Resolve: Sized {

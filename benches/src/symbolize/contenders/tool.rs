@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 
 use super::Chain;
-use crate::symbolize::meter::Spent;
+use crate::meter::Spent;
 
 #[derive(Debug)]
 pub(super) struct Tool {

@@ -3,47 +3,19 @@
 use std::fs;
 use std::mem::MaybeUninit;
 
-/// What one contender took. Times are CPU time of all threads.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Figures {
-    /// A fresh symbolizer and the first address.
-    pub(super) first_ms: f64,
-    /// All further addresses, never seen before.
-    pub(super) next_ms: f64,
-    /// The same again.
-    pub(super) again_ms: Option<f64>,
-    /// Growth of the peak resident size until then.
-    pub(super) peak_mb: f64,
-}
-
-impl Figures {
-    pub(super) fn to_line(self) -> String {
-        let again = self.again_ms.map_or_else(|| "-".to_owned(), |again| again.to_string());
-        format!("figures {} {} {again} {}", self.first_ms, self.next_ms, self.peak_mb)
-    }
-
-    pub(super) fn parse(line: &str) -> Option<Self> {
-        let mut words = line.strip_prefix("figures ")?.split(' ');
-        let mut number = || words.next().map(str::parse::<f64>);
-        let (first_ms, next_ms) = (number()?.ok()?, number()?.ok()?);
-        let again_ms = number()?.ok();
-        Some(Self { first_ms, next_ms, again_ms, peak_mb: number()?.ok()? })
-    }
-}
-
 /// What a process has taken so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spent {
-    pub(super) cpu_ms: f64,
-    pub(super) peak_mb: f64,
+pub(crate) struct Spent {
+    pub(crate) cpu_ms: f64,
+    pub(crate) peak_mb: f64,
 }
 
 impl Spent {
-    pub(super) fn by_this_process() -> Self {
+    pub(crate) fn by_this_process() -> Self {
         Self { cpu_ms: clock_ms(libc::CLOCK_PROCESS_CPUTIME_ID), peak_mb: peak_mb("self") }
     }
 
-    pub(super) fn by_process(id: u32) -> Self {
+    pub(crate) fn by_process(id: u32) -> Self {
         let mut clock = 0;
         // SAFETY: `clock` is writable; any process id may be asked about.
         let error = unsafe { libc::clock_getcpuclockid(id.cast_signed(), &raw mut clock) };
@@ -52,8 +24,13 @@ impl Spent {
     }
 }
 
+/// Nanoseconds of CPU time that this thread has used.
+pub(crate) fn thread_cpu_ns() -> f64 {
+    clock_ms(libc::CLOCK_THREAD_CPUTIME_ID) * 1e6
+}
+
 /// Makes the peak start again from what is resident now. Where the kernel refuses, an earlier peak may hide growth.
-pub(super) fn forget_peak() {
+pub(crate) fn forget_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
@@ -94,14 +71,5 @@ mod tests {
         assert!(after.cpu_ms > before.cpu_ms, "{before:?} {after:?}");
         assert!(after.peak_mb > before.peak_mb + 30.0, "{before:?} {after:?}");
         drop(pages);
-    }
-
-    #[test]
-    fn figures_that_were_not_taken_stay_away() {
-        let figures = Figures { first_ms: 0.5, next_ms: 2.0, again_ms: None, peak_mb: 3.0 };
-        assert_eq!(Figures::parse(&figures.to_line()), Some(figures));
-        let figures = Figures { again_ms: Some(0.125), ..figures };
-        assert_eq!(Figures::parse(&figures.to_line()), Some(figures));
-        assert_eq!(Figures::parse("figures 1 2"), None);
     }
 }
