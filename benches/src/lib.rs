@@ -12,6 +12,7 @@ mod own_library;
 mod peers;
 mod python;
 mod record;
+mod recording;
 mod report;
 mod statistics;
 mod symbolize;
@@ -30,6 +31,7 @@ pub fn main() -> ExitCode {
         Ok(Command::Bench(options)) => bench(&options),
         Ok(Command::FirstCapture { peer, depth }) => native::first_capture_here(&peer, depth),
         Ok(Command::Symbolize { contender }) => symbolize::resolve_here(&contender),
+        Ok(Command::Recording { job }) => recording::here(&job),
         Err(problem) => Err(io::Error::other(format!("{problem}\n{}", options::USAGE))),
     };
     match outcome {
@@ -59,6 +61,12 @@ fn bench(options: &Options) -> io::Result<()> {
                 symbolize::run(options, &mut |case| show(&mut out, &mut cases, case))?;
             }
             Area::Record => record::run(options, &mut |case| show(&mut out, &mut cases, case))?,
+            Area::Recording => {
+                let stage = recording::Stage::set(options)?;
+                write!(out, "{}", stage.describe())?;
+                out.flush()?;
+                stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;
+            }
             Area::Python => {
                 let stage = python::Stage::set(options);
                 write!(out, "{}", stage.describe())?;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 pub(crate) const USAGE: &str = "\
 usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--package PATH] [--json PATH]
 
-  --area AREA  measure this area only (default: all; there are: native, symbolize, record, python, host)
+  --area AREA  measure this area only (default: all; there are: native, symbolize, record, recording, python,
+               host)
   --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
   --quick      fewer rounds: a look, not a result
   --package PATH
@@ -25,6 +26,10 @@ pub(crate) enum Command {
     Symbolize {
         contender: String,
     },
+    /// Hidden: records or reads a recording, in this process.
+    Recording {
+        job: Vec<String>,
+    },
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -43,12 +48,14 @@ pub(crate) enum Area {
     Native,
     Symbolize,
     Record,
+    Recording,
     Python,
     Host,
 }
 
 impl Area {
-    pub(crate) const ALL: [Self; 5] = [Self::Native, Self::Symbolize, Self::Record, Self::Python, Self::Host];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Native, Self::Symbolize, Self::Record, Self::Recording, Self::Python, Self::Host];
 
     /// What the names of its benches begin with.
     pub(crate) fn name(self) -> &'static str {
@@ -56,6 +63,7 @@ impl Area {
             Self::Native => "native",
             Self::Symbolize => "symbolize",
             Self::Record => "record",
+            Self::Recording => "recording",
             Self::Python => "python",
             Self::Host => "host",
         }
@@ -81,6 +89,7 @@ impl Effort {
 /// The first words of the hidden commands.
 pub(crate) const FIRST_CAPTURE: &str = "first-capture";
 pub(crate) const SYMBOLIZE: &str = "symbolize";
+pub(crate) const RECORDING: &str = "recording";
 
 pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut arguments = arguments.peekable();
@@ -90,6 +99,9 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
     if arguments.peek().is_some_and(|first| first == SYMBOLIZE) {
         let contender = arguments.nth(1).ok_or("symbolize needs a symbolizer")?;
         return Ok(Command::Symbolize { contender });
+    }
+    if arguments.peek().is_some_and(|first| first == RECORDING) {
+        return Ok(Command::Recording { job: arguments.skip(1).collect() });
     }
     let mut options = Options {
         areas: Vec::new(),
@@ -136,7 +148,7 @@ mod tests {
     #[test]
     fn nothing_asked_for_is_everything_at_full_effort() {
         let options = Options {
-            areas: vec![Area::Native, Area::Symbolize, Area::Record, Area::Python, Area::Host],
+            areas: Area::ALL.to_vec(),
             only: String::new(),
             effort: Effort::Full,
             package: None,
@@ -160,6 +172,7 @@ mod tests {
             parsed("first-capture framehop 30"),
             Ok(Command::FirstCapture { peer: "framehop".into(), depth: 30 })
         );
+        assert_eq!(parsed("recording calls 1"), Ok(Command::Recording { job: vec!["calls".into(), "1".into()] }));
         assert_eq!(parsed("symbolize blazesym"), Ok(Command::Symbolize { contender: "blazesym".into() }));
     }
 

@@ -5,7 +5,7 @@
 
 mod exports;
 mod ours;
-mod package;
+pub(crate) mod package;
 mod plan;
 pub(crate) mod told;
 

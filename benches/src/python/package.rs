@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// The folder that holds it: the one that was asked for, or else one into which it is built now, so that what is
 /// measured is this source tree.
-pub(super) fn folder(asked_for: Option<&Path>) -> Result<PathBuf, String> {
+pub(crate) fn folder(asked_for: Option<&Path>) -> Result<PathBuf, String> {
     match asked_for {
         Some(folder) if folder.join("stackweave").is_dir() => Ok(folder.to_owned()),
         Some(folder) => Err(format!("{} has no folder `stackweave`", folder.display())),

@@ -4,9 +4,10 @@ use crate::report::{Case, Entry, Outcome, json};
 use crate::statistics::median;
 
 /// All that the scripts may speak of; ours comes first in every case.
-pub(super) const CONTENDERS: [&str; 10] = [
+pub(super) const CONTENDERS: [&str; 23] = [
     "ours",
     "ours, id",
+    "ours, Python",
     "PyTorch's way",
     "torch",
     "torch fast",
@@ -15,8 +16,20 @@ pub(super) const CONTENDERS: [&str; 10] = [
     "sys._getframe",
     "traceback",
     "faulthandler",
+    "viztracer",
+    "viztracer, raw",
+    "viztracer x 10",
+    "memray",
+    "cProfile",
+    "capture only",
+    "lz4 of words",
+    "zstd of words",
+    "words only",
+    "memcpy",
+    "rdtsc",
+    "clock_gettime",
 ];
-const UNITS: [&str; 4] = ["ns", "us", "ms", "bytes"];
+const UNITS: [&str; 5] = ["ns", "us", "ms", "bytes", "MB"];
 
 /// One line of a script.
 #[derive(Debug, PartialEq)]
@@ -29,6 +42,24 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// A figure of one of the known contenders; `None` if somebody or the unit is unknown.
+    pub(crate) fn new(bench: &str, case: &str, unit: &str, peer: &str, cost: f64) -> Option<Self> {
+        Some(Self {
+            bench: bench.to_owned(),
+            case: case.to_owned(),
+            unit: UNITS.into_iter().find(|known| *known == unit)?,
+            peer: CONTENDERS.into_iter().find(|known| *known == peer)?,
+            outcome: Outcome::Measured { cost, frames: None },
+        })
+    }
+
+    /// As a script would write it.
+    pub(crate) fn to_line(&self) -> String {
+        let outcome = json::outcome_line(self.peer, &self.outcome);
+        let (bench, case) = (json::string(&self.bench), json::string(&self.case));
+        format!("{{\"bench\": {bench}, \"case\": {case}, \"unit\": \"{}\", {}", self.unit, &outcome[1..])
+    }
+
     /// None if the line is something else, or of somebody unknown.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let (peer, outcome) = json::parse_outcome(line)?;
@@ -109,6 +140,13 @@ mod tests {
         assert_eq!(cases[0].entries[1].outcome, Outcome::Measured { cost: 80.0, frames: Some(20) });
         assert_eq!(cases[1].entries[0].outcome, Outcome::Absent("not sampled".to_owned()));
         assert!(super::cases("python/y", &told).is_empty());
+    }
+
+    #[test]
+    fn a_line_reads_back() {
+        let told = Told::new("recording/calls", "1 thread", "MB", "viztracer", 12.5).unwrap();
+        assert_eq!(Told::parse(&told.to_line()), Some(told));
+        assert_eq!(Told::new("recording/calls", "1 thread", "MB", "nobody", 12.5), None);
     }
 
     #[test]

@@ -20,6 +20,8 @@ use std::io::{self, Write};
 use crate::options::{Effort, Options};
 use crate::report::Case;
 
+pub(crate) use rounds::share;
+
 type Measure = fn(Effort, &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()>;
 
 /// Bench, what it is about, and how it is done.

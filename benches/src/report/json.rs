@@ -73,7 +73,7 @@ fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.split_once(&format!("\"{key}\": ")).map(|(_, rest)| rest)
 }
 
-fn string(text: &str) -> String {
+pub(crate) fn string(text: &str) -> String {
     let mut quoted = String::from('"');
     for character in text.chars() {
         match character {

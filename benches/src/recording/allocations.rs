@@ -1,0 +1,121 @@
+//! Allocations and frees, made here for the script `allocations.py`, which loads this library into Python.
+//!
+//! memray finds them by itself, in the calls to the C library; ours is told of each, with the stack as it is captured
+//! then.
+
+use std::ffi::{CStr, CString, c_char, c_uint, c_void};
+use std::path::Path;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use stackweave_capture::{Request, capture};
+use stackweave_recording::Recorder;
+
+use super::calls;
+
+/// Blocks that are alive at a time.
+const LIVE: usize = 1024;
+const SMALLEST: usize = 16;
+
+/// One thread's blocks.
+#[derive(Debug)]
+pub(super) struct Churn {
+    blocks: [*mut c_void; LIVE],
+    state: u64,
+    /// What is captured of each stack.
+    request: Option<Request>,
+    told: Option<Recorder>,
+}
+
+impl Churn {
+    /// Puts so many new blocks in the place of old ones.
+    fn run(&mut self, count: usize) {
+        for _ in 0..count {
+            self.state = self.state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            let place = (self.state >> 54) as usize;
+            // Up to 2 KiB and a little.
+            let size = (SMALLEST << (self.state >> 40 & 7)) + (self.state >> 32 & 15) as usize;
+            self.free(place);
+            self.allocate(place, size);
+        }
+    }
+
+    fn allocate(&mut self, place: usize, size: usize) {
+        // SAFETY: any size may be asked for.
+        let block = unsafe { libc::malloc(size) };
+        self.blocks[place] = block;
+        if let Some(request) = &self.request {
+            let stack = capture(request).stack;
+            if let Some(recorder) = &self.told {
+                recorder.allocate(block.addr() as u64, size as u64, stack);
+            }
+        }
+    }
+
+    fn free(&mut self, place: usize) {
+        let block = self.blocks[place];
+        if !block.is_null() {
+            if let Some(recorder) = &self.told {
+                recorder.free(block.addr() as u64);
+            }
+            // SAFETY: the block is one that `allocate` put there, and it is forgotten here.
+            unsafe { libc::free(block) };
+            self.blocks[place] = ptr::null_mut();
+        }
+    }
+}
+
+static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
+
+fn recorder() -> Option<Recorder> {
+    RECORDER.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Begins a recording; null, or why it can't. The reason is read by a process that is then done.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn stackweave_bench_recorder_start(path: *const c_char) -> *const c_char {
+    // SAFETY: the caller passes a C string.
+    let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
+    match calls::start(Path::new(&*path)) {
+        Ok(recorder) => {
+            *RECORDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorder);
+            ptr::null()
+        }
+        Err(error) => reason(&error.to_string()),
+    }
+}
+
+/// Completes the recording; null, or what went wrong.
+#[unsafe(no_mangle)]
+extern "C" fn stackweave_bench_recorder_stop() -> *const c_char {
+    let Some(recorder) = recorder() else { return reason("there is no recorder") };
+    calls::stop(&recorder).map_or_else(|error| reason(&error.to_string()), |()| ptr::null())
+}
+
+fn reason(why: &str) -> *const c_char {
+    CString::new(why).unwrap_or_default().into_raw().cast_const()
+}
+
+/// A thread's blocks, none yet. `parts`: what is captured, as `library.py` numbers it, and told to the recorder if
+/// there is one; 0 for nothing.
+#[unsafe(no_mangle)]
+extern "C" fn stackweave_bench_churn_new(parts: c_uint) -> *mut c_void {
+    let request = Request { python: parts & 1 != 0, native: parts & 2 != 0, script: false, ..Request::default() };
+    let request = (parts != 0).then_some(request);
+    let told = recorder().filter(|_| request.is_some());
+    Box::into_raw(Box::new(Churn { blocks: [ptr::null_mut(); LIVE], state: 1, request, told })).cast()
+}
+
+/// So many allocations, and as many frees but for the blocks that stay.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn stackweave_bench_churn(churn: *mut c_void, count: usize) {
+    // SAFETY: the caller passes what `stackweave_bench_churn_new` returned, from one thread at a time.
+    unsafe { &mut *churn.cast::<Churn>() }.run(count);
+}
+
+/// Forgets the blocks that have stayed, which are never freed: a recording ends with live blocks.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn stackweave_bench_churn_end(churn: *mut c_void) {
+    // SAFETY: as above, and for the last time.
+    drop(unsafe { Box::from_raw(churn.cast::<Churn>()) });
+}

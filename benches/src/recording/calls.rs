@@ -1,0 +1,75 @@
+//! Ours: the calls of the program as spans, told from Rust as they happen.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use stackweave_core::RawFrame;
+use stackweave_recording::{Options, Recorder};
+
+use super::outcome::{Outcome, threads_name};
+use super::program::{CALLS_PER_TREE, FUNCTIONS, Listener, Nobody, Pace, grow, together};
+use super::this_process::ThisProcess;
+
+pub(super) const AREA: &str = "recording/calls";
+pub(super) const FILE: &str = "calls.swv";
+
+/// The program's functions, told to a recorder.
+#[derive(Debug)]
+pub(super) struct Spans<'a> {
+    recorder: &'a Recorder,
+    names: Box<[RawFrame]>,
+}
+
+impl<'a> Spans<'a> {
+    pub(super) fn new(recorder: &'a Recorder) -> io::Result<Self> {
+        let name = |number| stackweave_store::label(&format!("call_{number}"), "program.py", 1);
+        let names = (0..FUNCTIONS).map(name).collect::<Option<Box<[_]>>>();
+        Ok(Self { recorder, names: names.ok_or_else(|| io::Error::other("no memory for names"))? })
+    }
+}
+
+impl Listener for Spans<'_> {
+    #[inline]
+    fn begin(&self, function: usize) {
+        self.recorder.begin(self.names[function]);
+    }
+
+    #[inline]
+    fn end(&self) {
+        self.recorder.end();
+    }
+}
+
+/// Records so many calls into the folder, and tells what it took.
+pub(super) fn record(threads: usize, calls: usize, folder: &Path) -> io::Result<()> {
+    let path = folder.join(FILE);
+    let trees = (calls / CALLS_PER_TREE / threads).max(1);
+    let outcome = Outcome::measure(
+        || together(threads, || grow(trees, Pace::OfPython, &Nobody)),
+        || start(&path),
+        |recorder| {
+            let spans = Spans::new(recorder)?;
+            together(threads, || grow(trees, Pace::OfPython, &spans))
+        },
+        |recorder| stop(&recorder),
+        &path,
+    )?;
+    outcome.tell(AREA, &threads_name(threads), "ours", trees * CALLS_PER_TREE * threads)
+}
+
+/// A recorder that writes to this path, in place of what is there.
+pub(super) fn start(path: &Path) -> io::Result<Recorder> {
+    let options = Options { overwrite: true, ..Options::new(path) };
+    let recorder = Recorder::start(options, stackweave_capture::stacks(), Arc::new(ThisProcess));
+    recorder.map_err(|error| io::Error::other(error.to_string()))
+}
+
+/// Completes the file; an error if an event was lost.
+pub(super) fn stop(recorder: &Recorder) -> io::Result<()> {
+    let summary = recorder.stop();
+    match (summary.error, summary.lost.values().sum()) {
+        (None, 0_u64) => Ok(()),
+        (error, lost) => Err(io::Error::other(format!("{lost} events lost; {}", error.unwrap_or_default()))),
+    }
+}

@@ -1,0 +1,125 @@
+//! Recordings: what writing events down costs, what the file weighs, and how fast it is read and aggregated.
+//!
+//! Each figure comes from a process of its own: this program with a hidden command, or a script of
+//! `python/recordings/`, run by a Python that has the peers. Both print what they measured; here the figures are only
+//! put together.
+
+mod allocations;
+mod calls;
+mod limits;
+mod outcome;
+mod peers;
+mod plan;
+mod program;
+mod read;
+mod this_process;
+mod words;
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, iter};
+
+use crate::options::{Options, RECORDING};
+use crate::own_library;
+use crate::python::{lines_of, package, told};
+use crate::report::Case;
+use peers::Python;
+use plan::{PLANS, Plan, Process, Setting};
+
+/// What the processes need.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    python: Python,
+    package: Result<PathBuf, String>,
+    folder: PathBuf,
+}
+
+impl Stage {
+    pub(crate) fn set(options: &Options) -> io::Result<Self> {
+        let folder = peers::target_folder().map_err(io::Error::other)?.join("bench-recordings");
+        fs::create_dir_all(&folder)?;
+        Ok(Self { python: Python::set_up(), package: package::folder(options.package.as_deref()), folder })
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let mut text = String::from("Recorders\n");
+        let _ = match &self.python.without_peers {
+            None => writeln!(text, "  {}", peers::versions()),
+            Some(why) => writeln!(text, "  peers can't be installed: {why}"),
+        };
+        if let Err(why) = &self.package {
+            let _ = writeln!(text, "  no package, so ours is not called from Python: {why}");
+        }
+        text
+    }
+
+    pub(crate) fn run(&self, options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<()> {
+        let Some(library) = own_library::find() else {
+            return writeln!(io::stderr(), "recording: this program's library is not beside it; run it through cargo");
+        };
+        let setting = Setting { effort: options.effort, folder: self.folder.clone(), library };
+        for plan in PLANS.iter().filter(|plan| plan.benches.iter().any(|bench| bench.contains(&options.only))) {
+            writeln!(io::stderr(), "recording: {}", plan.what)?;
+            let told = self.told(plan, &setting)?;
+            for bench in plan.benches.iter().filter(|bench| bench.contains(&options.only)) {
+                told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+            }
+        }
+        fs::remove_dir_all(&self.folder)
+    }
+
+    /// What the processes of all rounds say.
+    fn told(&self, plan: &Plan, setting: &Setting) -> io::Result<Vec<told::Told>> {
+        let rounds = iter::repeat_with(|| (plan.processes)(setting)).take(plan.rounds(setting.effort));
+        let mut told = Vec::new();
+        for process in rounds.flatten() {
+            match &process {
+                Process::Own(job) => {
+                    let mut command = Command::new(env::current_exe()?);
+                    told.extend(lines_of(command.arg(RECORDING).args(job), &job.join(" "))?);
+                }
+                Process::Script(script, arguments) => {
+                    let mut command = self.script(script);
+                    match lines_of(command.args(arguments), &format!("{script} {}", arguments.join(" "))) {
+                        Ok(lines) => told.extend(lines),
+                        Err(error) => {
+                            let python = self.python.executable.display();
+                            writeln!(io::stderr(), "recording: {script}: {python}: {error}")?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(told)
+    }
+
+    fn script(&self, name: &str) -> Command {
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
+        let mut command = Command::new(&self.python.executable);
+        let folders = iter::once(scripts.join("captures")).chain(self.package.iter().cloned());
+        command.arg("-B").arg(scripts.join("recordings").join(name));
+        if let Ok(path) = env::join_paths(folders) {
+            command.env("PYTHONPATH", path);
+        }
+        command
+    }
+}
+
+/// Does one job in this process, and prints what it took: `JOB FOLDER NUMBERS`.
+pub(crate) fn here(job: &[String]) -> io::Result<()> {
+    let unknown = || io::Error::other(format!("no such job: {job:?}"));
+    let [what, folder, numbers @ ..] = job else { return Err(unknown()) };
+    let folder = Path::new(folder);
+    let numbers = numbers.iter().map(|number| number.parse().map_err(|_| unknown())).collect::<io::Result<Vec<_>>>()?;
+    match (what.as_str(), numbers.as_slice()) {
+        ("limits", []) => limits::measure(folder),
+        ("compressed", [calls]) => limits::tell_compressed(*calls),
+        ("calls", [threads, calls]) => calls::record(*threads, *calls, folder),
+        ("read-calls", [calls]) => read::calls(*calls, folder),
+        ("read-allocated", [events]) => read::allocated(*events, folder),
+        ("read-live", [events]) => read::live(*events, folder),
+        _ => Err(unknown()),
+    }
+}

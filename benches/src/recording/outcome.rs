@@ -1,0 +1,74 @@
+//! What recording the events of a workload took. `python/recordings/outcome.py` is the same in Python.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use crate::meter::{Spent, forget_peak};
+use crate::python::told::Told;
+use crate::record::share;
+
+/// One recording. CPU times are net of the same workload without it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    cpu_ns: f64,
+    total_ns: f64,
+    stop_ns: f64,
+    bytes: u64,
+    peak_mb: f64,
+}
+
+impl Outcome {
+    /// Runs the workload bare and recorded, which both return the CPU time of their threads; `stop` returns when the
+    /// file is complete.
+    pub(super) fn measure<T>(
+        bare: impl Fn() -> io::Result<f64>,
+        start: impl FnOnce() -> io::Result<T>,
+        recorded: impl FnOnce(&T) -> io::Result<f64>,
+        stop: impl FnOnce(T) -> io::Result<()>,
+        path: &Path,
+    ) -> io::Result<Self> {
+        bare()?;
+        let before_bare = Spent::by_this_process();
+        let bare_cpu_ns = bare()?;
+        forget_peak();
+        let before = Spent::by_this_process();
+        let handle = start()?;
+        let cpu_ns = recorded(&handle)?;
+        let stopping = Instant::now();
+        stop(handle)?;
+        let stop_ns = stopping.elapsed().as_secs_f64() * 1e9;
+        let after = Spent::by_this_process();
+        let bare_ms = before.cpu_ms - before_bare.cpu_ms;
+        Ok(Self {
+            cpu_ns: cpu_ns - bare_cpu_ns,
+            total_ns: (after.cpu_ms - before.cpu_ms - bare_ms) * 1e6,
+            stop_ns,
+            bytes: fs::metadata(path)?.len(),
+            peak_mb: after.peak_mb - before.peak_mb,
+        })
+    }
+
+    /// Prints the figures, each for one of so many events where that makes sense.
+    #[expect(clippy::cast_precision_loss, reason = "a file here is far below 2^52 bytes")]
+    pub(super) fn tell(&self, area: &str, case: &str, peer: &str, events: usize) -> io::Result<()> {
+        tell(area, case, "ns", peer, share(self.cpu_ns, events))?;
+        tell(&format!("{area}-total"), case, "ns", peer, share(self.total_ns, events))?;
+        tell(&format!("{area}-bytes"), case, "bytes", peer, share(self.bytes as f64, events))?;
+        tell(&format!("{area}-stop"), case, "ms", peer, self.stop_ns / 1e6)?;
+        tell(&format!("{area}-memory"), case, "MB", peer, self.peak_mb)
+    }
+}
+
+/// Prints one figure, as the scripts do.
+pub(super) fn tell(bench: &str, case: &str, unit: &str, peer: &str, cost: f64) -> io::Result<()> {
+    let told = Told::new(bench, case, unit, peer, cost);
+    let told = told.ok_or_else(|| io::Error::other(format!("unknown: {peer:?} or {unit:?}")))?;
+    writeln!(io::stdout(), "{}", told.to_line())
+}
+
+/// How a case with so many threads is called.
+pub(super) fn threads_name(threads: usize) -> String {
+    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
+}

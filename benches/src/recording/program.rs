@@ -1,0 +1,140 @@
+//! A program that does nothing but call: 32 functions, each of which calls two others, down to a depth.
+//!
+//! At every third level, which is left to chance, so that the calls don't repeat; it is the same chance in every run.
+//! `python/recordings/program.py` is the same program in Python.
+
+use std::io;
+use std::sync::Barrier;
+use std::thread::{self, ScopedJoinHandle};
+
+use crate::meter::thread_cpu_ns;
+
+pub(super) const FUNCTIONS: usize = 32;
+const DEPTH: u32 = 13;
+pub(super) const CALLS_PER_TREE: usize = (1 << (DEPTH + 1)) - 1;
+
+/// Who hears of the calls.
+pub(super) trait Listener {
+    fn begin(&self, function: usize);
+    fn end(&self);
+}
+
+/// Nobody.
+#[derive(Debug)]
+pub(super) struct Nobody;
+
+impl Listener for Nobody {
+    fn begin(&self, _function: usize) {}
+    fn end(&self) {}
+}
+
+/// What the program does between two events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Nothing at all.
+    Full,
+    /// About as much, and as evenly, as an interpreter does.
+    OfPython,
+}
+
+/// Calls so many trees of functions.
+pub(super) fn grow(trees: usize, pace: Pace, listener: &impl Listener) {
+    let mut program = Program { pace, state: 1, listener };
+    for tree in (0..=u32::MAX).take(trees) {
+        program.call(0, DEPTH, tree);
+    }
+}
+
+struct Program<'a, L> {
+    pace: Pace,
+    state: u64,
+    listener: &'a L,
+}
+
+impl<L: Listener> Program<'_, L> {
+    #[inline(never)]
+    fn call(&mut self, function: usize, depth: u32, seed: u32) {
+        self.listener.begin(function);
+        self.work();
+        if depth > 0 {
+            let seed = seed.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+            self.call(callee(function, 7), depth - 1, seed);
+            self.call(
+                callee(function, if depth.is_multiple_of(3) && seed & 0x1_0000 == 0 { 5 } else { 3 }),
+                depth - 1,
+                seed >> 3,
+            );
+        }
+        self.work();
+        self.listener.end();
+    }
+
+    /// At full pace none; else up to 31 multiplications, each of which waits for the one before.
+    #[inline]
+    fn work(&mut self) {
+        if self.pace == Pace::OfPython {
+            for _ in 0..=self.state >> 59 {
+                self.state = self.state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            }
+        }
+    }
+}
+
+fn callee(function: usize, factor: usize) -> usize {
+    (factor * function + factor) % FUNCTIONS
+}
+
+/// CPU nanoseconds of all threads that do this work at once.
+pub(super) fn together(threads: usize, work: impl Fn() + Sync) -> io::Result<f64> {
+    let start = Barrier::new(threads);
+    let run = || {
+        start.wait();
+        let before = thread_cpu_ns();
+        work();
+        thread_cpu_ns() - before
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        let cpu = workers.into_iter().map(ScopedJoinHandle::join).sum::<Result<f64, _>>();
+        cpu.map_err(|_| io::Error::other("a thread panicked"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counts {
+        begun: Cell<usize>,
+        open: Cell<usize>,
+        deepest: Cell<usize>,
+        /// Each function times the place of its call.
+        sum: Cell<usize>,
+    }
+
+    impl Listener for Counts {
+        fn begin(&self, function: usize) {
+            assert!(function < FUNCTIONS);
+            self.begun.set(self.begun.get() + 1);
+            self.sum.set(self.sum.get() + function * self.begun.get());
+            self.open.set(self.open.get() + 1);
+            self.deepest.set(self.deepest.get().max(self.open.get()));
+        }
+
+        fn end(&self) {
+            self.open.set(self.open.get() - 1);
+        }
+    }
+
+    #[test]
+    fn a_tree_has_as_many_calls_as_it_says() {
+        let counts = Counts::default();
+        grow(2, Pace::OfPython, &counts);
+        assert_eq!(counts.begun.get(), 2 * CALLS_PER_TREE);
+        assert_eq!((counts.open.get(), counts.deepest.get()), (0, DEPTH as usize + 1));
+        assert_eq!(counts.sum.get(), 8_511_326_176, "the program in Python makes the same calls");
+    }
+}

@@ -1,0 +1,59 @@
+//! Ours: a recording opened and aggregated, in a process that has done nothing else.
+
+use std::io;
+use std::path::Path;
+
+use stackweave_profile::{AggregateOptions, Measure, Profile, Statistics, aggregate};
+use stackweave_recording::Recording;
+
+use super::calls::FILE;
+use super::outcome::tell;
+use crate::meter::{Spent, forget_peak};
+
+/// A profile of so many calls, with cProfile's statistics.
+pub(super) fn calls(calls: usize, folder: &Path) -> io::Result<()> {
+    tell_read("recording/read-calls", &format!("{} M calls", calls / 1_000_000), || {
+        let statistics = Statistics::of(&profile(&folder.join(FILE), Measure::WallTime)?);
+        let found = statistics.functions().map(|(_, function)| function.calls).sum::<u64>();
+        must_hold(found, calls)
+    })
+}
+
+/// A profile of the bytes that were allocated.
+pub(super) fn allocated(events: usize, folder: &Path) -> io::Result<()> {
+    allocations(Measure::AllocatedBytes, "allocated", events, folder)
+}
+
+/// A profile of the bytes that were not given back.
+pub(super) fn live(events: usize, folder: &Path) -> io::Result<()> {
+    allocations(Measure::LiveBytes, "live at the end", events, folder)
+}
+
+fn allocations(measure: Measure, what: &str, events: usize, folder: &Path) -> io::Result<()> {
+    tell_read("recording/read-allocations", &format!("{} M events, {what}", events / 1_000_000), || {
+        let profile = profile(&folder.join("allocations.swv"), measure)?;
+        must_hold(profile.counts().events, events)
+    })
+}
+
+fn profile(path: &Path, measure: Measure) -> io::Result<Profile> {
+    let recording = Recording::open(path).map_err(io::Error::other)?;
+    let options = AggregateOptions { measure: Some(measure), ..AggregateOptions::default() };
+    let aggregated = aggregate(recording.processes(), &options, None, &mut |_| {});
+    Ok(aggregated.map_err(io::Error::other)?.merged())
+}
+
+/// An error if there are far fewer than there should be; the workloads end with a whole tree, and with live blocks.
+fn must_hold(found: u64, wanted: usize) -> io::Result<()> {
+    let enough = found >= wanted as u64 * 9 / 10;
+    if enough { Ok(()) } else { Err(io::Error::other(format!("read {found} of {wanted}"))) }
+}
+
+fn tell_read(bench: &str, case: &str, read: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    forget_peak();
+    let before = Spent::by_this_process();
+    read()?;
+    let after = Spent::by_this_process();
+    tell(bench, case, "ms", "ours", after.cpu_ms - before.cpu_ms)?;
+    tell(&format!("{bench}-memory"), case, "MB", "ours", after.peak_mb - before.peak_mb)
+}
