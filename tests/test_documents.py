@@ -2,6 +2,7 @@
 
 import os
 import re
+import tempfile
 import unittest
 
 from tests.support import ROOT, run_python
@@ -16,8 +17,20 @@ class Documents(unittest.TestCase):
         self.assertRegex(shown, r"stackweave\.capture\(\) +[0-9.]+ us")
 
     def test_the_python_of_the_readme_runs(self):
-        with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        for block in self.blocks("README.md"):
+            self.run_elsewhere(block)
+
+    def test_the_python_about_recordings_runs(self):
+        shown = self.run_elsewhere("".join(self.blocks("docs/recording.md")))
+        self.assertIn("checkpoint", shown)
+
+    def blocks(self, document):
+        with open(os.path.join(ROOT, document), encoding="utf-8") as file:
             blocks = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)
         self.assertTrue(blocks)
-        for block in blocks:
-            run_python(block)
+        return blocks
+
+    def run_elsewhere(self, code):
+        """Runs it in a folder where it may leave files."""
+        with tempfile.TemporaryDirectory() as folder:
+            return run_python(f"import os; os.chdir({folder!r})\n{code}")

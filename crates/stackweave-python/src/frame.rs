@@ -88,7 +88,8 @@ impl PyFrame {
         self.frame.position.end_column
     }
 
-    /// "python", "native", "script" for another interpreter, or "extra" for what generated code was made from.
+    /// "python", "native", "script" for another interpreter, "extra" for what generated code was made from, or "label" for a
+    /// name that somebody gave to what was recorded.
     #[getter]
     fn kind<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
         PyString::intern(py, self.frame.kind.as_str())

@@ -17,6 +17,7 @@ mod python_extra_frames;
 mod python_frame_source;
 mod python_place;
 mod python_source;
+mod recording;
 mod registration;
 mod resolving;
 mod same_process;
@@ -45,6 +46,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<registration::Registration>()?;
     module.add_class::<watching::Watchdog>()?;
     traceback_type::add_to(module)?;
+    recording::add_to(module)?;
     capture_functions::add_to(module)?;
     module.add_function(wrap_pyfunction!(frame::rebuild_frame, module)?)?;
     module.add_function(wrap_pyfunction!(traceback_answers::rebuild_traceback, module)?)?;

@@ -1,0 +1,241 @@
+//! `Feed`: the native half of a live `Recording`, from its start to its end.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use stackweave_recording::{Recorder, Summary};
+
+use super::options::options_of;
+use super::{exec_hook, label_cache, this_process, thread_names, waiting};
+use crate::errors::StackweaveError;
+
+/// What a recording leaves in the environment for other programs.
+const VARIABLE: &str = "STACKWEAVE_RECORDING";
+
+/// What a recording does with what it is fed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Mode {
+    /// Not started yet.
+    New,
+    /// Records.
+    Recording,
+    /// Records, and was paused before: open spans are looked after, since some have no beginning.
+    Resumed,
+    /// Leaves out what begins.
+    Paused,
+    /// Was stopped by the program, which must not feed it any more.
+    Stopped,
+    /// Ended with the program: whatever still runs may feed it, in vain.
+    Over,
+    /// Was read from files.
+    Opened,
+}
+
+const MODES: [Mode; 7] =
+    [Mode::New, Mode::Recording, Mode::Resumed, Mode::Paused, Mode::Stopped, Mode::Over, Mode::Opened];
+
+/// What Recording is made of: it takes what it is fed.
+#[pyclass(frozen, subclass, module = "stackweave._native")]
+pub(crate) struct Feed {
+    mode: AtomicU8,
+    recorder: OnceLock<Recorder>,
+    /// Which recording of this process it is, from 1; 0 before it starts. Another one in a forked child.
+    serial: AtomicU32,
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed").field("mode", &self.mode()).finish_non_exhaustive()
+    }
+}
+
+impl Feed {
+    #[inline]
+    pub(super) fn mode(&self) -> Mode {
+        MODES[usize::from(self.mode.load(Ordering::Relaxed)) % MODES.len()]
+    }
+
+    fn set_mode(&self, mode: Mode) {
+        self.mode.store(mode as u8, Ordering::Relaxed);
+    }
+
+    /// The recorder, if what happens now is to be recorded without further ado.
+    #[inline]
+    pub(super) fn recording(&self) -> Option<&Recorder> {
+        if self.mode.load(Ordering::Relaxed) == Mode::Recording as u8 { self.recorder.get() } else { None }
+    }
+
+    /// The recorder, once the recording was started.
+    pub(super) fn recorder(&self) -> PyResult<&Recorder> {
+        self.recorder.get().ok_or_else(|| StackweaveError::new_err(self.mode().complaint().unwrap_or("no recorder")))
+    }
+
+    pub(super) fn serial(&self) -> u32 {
+        self.serial.load(Ordering::Relaxed)
+    }
+
+    fn begin_recording(&self, recorder: Recorder) {
+        // Only the first can be kept: `_start` looks at the mode with the GIL held.
+        if self.recorder.set(recorder).is_ok() {
+            self.serial.store(thread_names::next_serial(), Ordering::Relaxed);
+            self.set_mode(Mode::Recording);
+        }
+    }
+}
+
+impl Mode {
+    /// Why nothing can be fed; `None` if it can, or is left out in silence.
+    pub(super) fn complaint(self) -> Option<&'static str> {
+        match self {
+            Self::New => Some("the recording has not begun: call start(), or use it in a with statement"),
+            Self::Stopped => Some("the recording was stopped, and takes nothing more"),
+            Self::Opened => Some("the recording was read from a file, and takes nothing more"),
+            Self::Recording | Self::Resumed | Self::Paused | Self::Over => None,
+        }
+    }
+}
+
+#[pymethods]
+impl Feed {
+    #[new]
+    #[pyo3(signature = (*_arguments, **_keywords))]
+    fn new(_arguments: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Self {
+        Self { mode: AtomicU8::new(Mode::New as u8), recorder: OnceLock::new(), serial: AtomicU32::new(0) }
+    }
+
+    /// Begins to record, with options as the Python part has checked them.
+    fn _start(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<()> {
+        if self.mode() != Mode::New {
+            return Err(StackweaveError::new_err("a recording can be started once: make another one"));
+        }
+        let options = options_of(options)?;
+        waiting::let_python_run();
+        let names = this_process::names();
+        let started = py.detach(|| Recorder::start(options, stackweave_capture::stacks(), names));
+        self.begin_recording(started.map_err(|error| StackweaveError::new_err(error.to_string()))?);
+        exec_hook::install(py);
+        Ok(())
+    }
+
+    /// Begins to record as the environment says, which a recording of a parent process has left there. False if it says
+    /// nothing.
+    fn _start_from_environment(&self, py: Python<'_>) -> PyResult<bool> {
+        waiting::let_python_run();
+        let names = this_process::names();
+        let started = py.detach(|| Recorder::from_environment(stackweave_capture::stacks(), names));
+        let Some(recorder) = started.map_err(|error| StackweaveError::new_err(error.to_string()))? else {
+            return Ok(false);
+        };
+        self.begin_recording(recorder);
+        exec_hook::install(py);
+        Ok(true)
+    }
+
+    /// Ends the recording: as the program says, or with it. Gives path, events, bytes, lost and error.
+    fn _stop<'py>(&self, py: Python<'py>, by_program: bool) -> PyResult<Bound<'py, PyTuple>> {
+        let recorder = self.recorder()?;
+        self.set_mode(if by_program { Mode::Stopped } else { Mode::Over });
+        let summary = py.detach(|| recorder.stop());
+        label_cache::clear(py);
+        tuple_of(py, &summary)
+    }
+
+    /// Writes what was recorded before.
+    fn _flush(&self, py: Python<'_>) -> PyResult<()> {
+        let recorder = self.recorder()?;
+        py.detach(|| recorder.flush()).map_err(|error| StackweaveError::new_err(error.to_string()))
+    }
+
+    /// Writes the ring to a file.
+    fn _dump(&self, py: Python<'_>, path: Option<PathBuf>) -> PyResult<OsString> {
+        let recorder = self.recorder()?;
+        let dumped = py.detach(move || recorder.dump(path.as_deref()));
+        dumped.map(Into::into).map_err(|error| StackweaveError::new_err(error.to_string()))
+    }
+
+    /// Whether any thread of this process has recorded: a forked child may have nothing to write.
+    fn _has_recorded(&self) -> bool {
+        self.recorder.get().is_some_and(|recorder| recorder.stats().threads > 0)
+    }
+
+    /// Where it is recorded.
+    fn _path(&self) -> PyResult<OsString> {
+        Ok(self.recorder()?.path().into())
+    }
+
+    /// Names a thread by its number in the kernel; the calling one for None.
+    fn _name_thread(&self, tid: Option<u32>, name: &str) -> PyResult<()> {
+        let recorder = self.recorder()?;
+        match tid {
+            Some(tid) => recorder.name_other_thread(tid, name),
+            None => recorder.name_thread(name),
+        }
+        Ok(())
+    }
+
+    /// How other programs are told to record, as the environment says it now.
+    #[staticmethod]
+    fn _environment() -> Option<OsString> {
+        std::env::var_os(VARIABLE)
+    }
+
+    /// In a forked child: its threads have not been named yet.
+    fn _forked(&self) {
+        if self.serial() != 0 {
+            self.serial.store(thread_names::next_serial(), Ordering::Relaxed);
+        }
+    }
+
+    /// From now on it takes nothing: it was read from files.
+    fn _opened(&self) {
+        self.set_mode(Mode::Opened);
+    }
+
+    /// Leaves out what happens from now on, until resume().
+    ///
+    /// Spans that began before end all the same.
+    fn pause(&self) -> PyResult<()> {
+        match self.mode() {
+            Mode::Recording | Mode::Resumed => self.set_mode(Mode::Paused),
+            Mode::Paused | Mode::Over => {}
+            mode => return Err(StackweaveError::new_err(mode.complaint().unwrap_or_default())),
+        }
+        Ok(())
+    }
+
+    /// Records again, after pause().
+    fn resume(&self) -> PyResult<()> {
+        match self.mode() {
+            Mode::Paused => self.set_mode(Mode::Resumed),
+            Mode::Recording | Mode::Resumed | Mode::Over => {}
+            mode => return Err(StackweaveError::new_err(mode.complaint().unwrap_or_default())),
+        }
+        Ok(())
+    }
+
+    /// "new", "recording", "paused", "stopped" or "opened".
+    #[getter]
+    fn state(&self) -> &'static str {
+        match self.mode() {
+            Mode::New => "new",
+            Mode::Recording | Mode::Resumed => "recording",
+            Mode::Paused => "paused",
+            Mode::Stopped | Mode::Over => "stopped",
+            Mode::Opened => "opened",
+        }
+    }
+}
+
+fn tuple_of<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyTuple>> {
+    let lost = PyDict::new(py);
+    for (reason, count) in &summary.lost {
+        lost.set_item(reason.to_string(), count)?;
+    }
+    (summary.path.as_os_str(), summary.events, summary.bytes_written, lost, summary.error.as_deref()).into_pyobject(py)
+}

@@ -1,0 +1,29 @@
+//! `Recording`: what happens in the program, in a file. The native part; `stackweave._recording` is the other.
+
+mod admission;
+mod arguments;
+mod by_name;
+mod exec_hook;
+mod feed;
+mod feeding;
+mod feeding_methods;
+mod json;
+mod label_cache;
+mod open_spans;
+mod opened;
+mod options;
+mod span_object;
+mod span_type;
+mod this_process;
+mod thread_names;
+mod waiting;
+
+use pyo3::prelude::*;
+
+/// Adds the types to the module.
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<feed::Feed>()?;
+    feeding_methods::add_to(module.py())?;
+    opened::add_to(module)?;
+    span_type::add_to(module)
+}

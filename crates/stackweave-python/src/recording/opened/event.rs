@@ -1,0 +1,145 @@
+//! `Event`: something that happened, as Python sees it.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use stackweave_core::{EventKind, FieldType};
+use stackweave_recording::TimedEvent;
+
+use super::event_values;
+use super::named_process::NamedProcess;
+use super::seconds;
+use crate::frame::{PyFrame, object_of, tuple_of};
+
+/// Something that happened.
+#[pyclass(frozen, module = "stackweave")]
+#[derive(Debug)]
+pub(crate) struct Event {
+    process: Arc<NamedProcess>,
+    time_ns: i64,
+    ticks: u64,
+    thread: u32,
+    kind: u8,
+    words: Box<[u64]>,
+    bytes: Option<Box<[u8]>>,
+}
+
+impl Event {
+    pub(super) fn new(process: &Arc<NamedProcess>, timed: &TimedEvent<'_>, base: i64) -> Self {
+        Self {
+            process: Arc::clone(process),
+            time_ns: timed.time_ns.saturating_sub(base),
+            ticks: timed.event.ticks,
+            thread: timed.thread,
+            kind: timed.event.kind,
+            words: timed.event.words.into(),
+            bytes: timed.event.bytes.map(Into::into),
+        }
+    }
+
+    fn event_kind(&self) -> Option<&EventKind> {
+        self.process.recording.dictionary().kind(self.kind)
+    }
+
+    /// The first value of this type, if it is not 0.
+    fn number(&self, of: FieldType) -> Option<u32> {
+        let place = self.event_kind()?.position_of(of)?;
+        self.words.get(place).and_then(|word| u32::try_from(*word).ok()).filter(|number| *number != 0)
+    }
+}
+
+#[pymethods]
+impl Event {
+    /// When it happened, in seconds since the first process began to record.
+    #[getter]
+    fn time(&self) -> f64 {
+        seconds(self.time_ns)
+    }
+
+    /// The same in nanoseconds, exactly.
+    #[getter]
+    fn time_ns(&self) -> i64 {
+        self.time_ns
+    }
+
+    /// The number of the process that it happened in.
+    #[getter]
+    fn process(&self) -> u32 {
+        self.process.recording.start().pid
+    }
+
+    /// The number that the system has given to the thread that it happened on.
+    #[getter]
+    fn thread(&self) -> u32 {
+        self.process.recording.dictionary().thread(self.thread).map_or(0, |thread| thread.tid)
+    }
+
+    /// The name of that thread.
+    #[getter]
+    fn thread_name(&self) -> &str {
+        self.process.recording.dictionary().thread(self.thread).map_or("", |thread| &thread.name)
+    }
+
+    /// The kind of event, as its recorder calls it.
+    #[getter]
+    fn kind<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
+        match self.event_kind() {
+            Some(kind) => PyString::intern(py, &kind.name),
+            None => PyString::new(py, &format!("kind {}", self.kind)),
+        }
+    }
+
+    /// What it means: "begin", "end", "instant", "counter", "sample", "allocate" or "free". None if that was lost.
+    #[getter]
+    fn role(&self) -> Option<&'static str> {
+        self.event_kind().map(|kind| kind.role.as_str())
+    }
+
+    /// What began or happened, or which quantity changed. None for events without a name, such as an end.
+    #[getter]
+    fn name<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        let Some(number) = self.number(FieldType::Frame) else { return Ok(None) };
+        let frame = self.process.frame(py, number)?;
+        Ok(frame.map(|frame| PyString::intern(py, &frame.name)))
+    }
+
+    /// What began or happened, with its place if it has one.
+    #[getter]
+    fn frame<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyFrame>>> {
+        let Some(number) = self.number(FieldType::Frame) else { return Ok(None) };
+        self.process.frame(py, number)?.map(|frame| object_of(py, &frame)).transpose()
+    }
+
+    /// Its numbers, by name: value, weight, address, size, or whatever its recorder has.
+    #[getter]
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let values = PyDict::new(py);
+        if let Some(kind) = self.event_kind() {
+            let timeline = self.process.recording.timeline();
+            event_values::add_words(&values, kind, &self.words, (timeline, self.ticks))?;
+        }
+        Ok(values)
+    }
+
+    /// What was said about it.
+    #[getter]
+    fn details<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        event_values::details(py, self.bytes.as_deref())
+    }
+
+    /// Where it happened, innermost frame first. Empty if that was not recorded.
+    #[getter]
+    fn stack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match self.number(FieldType::Stack) {
+            Some(stack) => tuple_of(py, &self.process.stack(py, stack)?),
+            None => Ok(PyTuple::empty(py)),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let name = self.name(py)?.map(|name| format!(" {:?}", name.to_string_lossy())).unwrap_or_default();
+        let kind = self.role().unwrap_or("unknown");
+        Ok(format!("<stackweave.Event {kind}{name} at {:.9} s on thread {}>", self.time(), self.thread()))
+    }
+}

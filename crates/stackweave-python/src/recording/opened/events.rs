@@ -1,0 +1,102 @@
+//! `events()`: one event after another, read as they are asked for.
+
+use std::collections::VecDeque;
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use stackweave_recording::{TimeOrder, TimedEvent};
+
+use super::event::Event;
+use super::named_process::NamedProcess;
+use super::{OpenedRecording, Selection, read_error};
+
+/// The events of a recording in the order of time.
+#[pyclass(frozen, module = "stackweave._native")]
+#[derive(Debug)]
+pub(crate) struct Events {
+    state: Mutex<State>,
+}
+
+/// How many events are read each time that the GIL is given away.
+const AT_ONCE: usize = 256;
+
+#[derive(Debug)]
+struct State {
+    order: TimeOrder,
+    /// Those that were read, and not asked for yet.
+    read: VecDeque<Event>,
+    /// Subtracted from its times.
+    base: i64,
+    processes: Vec<Arc<NamedProcess>>,
+    thread: Option<u32>,
+}
+
+impl Events {
+    pub(super) fn new(opened: &OpenedRecording, chosen: Vec<Arc<NamedProcess>>, selection: &Selection) -> Self {
+        let range = selection.range();
+        let (order, base) = if let [process] = chosen.as_slice() {
+            // On the clock of this process.
+            let offset = opened.offset_of(&process.recording);
+            let local = |ns: i64| u64::try_from(ns.saturating_sub(offset)).unwrap_or(0);
+            let range = range.map(|range| local(range.start)..local(range.end));
+            let threads = process.recording.dictionary().threads();
+            let wanted: Option<Vec<u32>> = selection
+                .thread
+                .map(|tid| threads.filter(|thread| thread.tid == tid).map(|thread| thread.number).collect());
+            (process.recording.in_time_order(range, wanted.as_deref()), offset.saturating_neg())
+        } else {
+            let moved = |ns: i64| ns.saturating_add(opened.base);
+            (opened.recording.in_time_order(range.map(|range| moved(range.start)..moved(range.end))), opened.base)
+        };
+        Self {
+            state: Mutex::new(State {
+                order,
+                read: VecDeque::new(),
+                base,
+                processes: chosen,
+                thread: selection.thread,
+            }),
+        }
+    }
+}
+
+#[pymethods]
+impl Events {
+    fn __iter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Event>> {
+        if let Some(event) = self.state().read.pop_front() {
+            return Ok(Some(event));
+        }
+        py.detach(|| self.state().next())
+    }
+}
+
+impl Events {
+    /// Whoever has it does not wait for the GIL.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Reads some events, and gives the first.
+    fn next(&mut self) -> PyResult<Option<Event>> {
+        while self.read.len() < AT_ONCE {
+            let Some(event) = self.order.next_event().map_err(|error| read_error(&error))? else { break };
+            let is_it = |process: &&Arc<NamedProcess>| ptr::eq(process.recording.start(), event.process.start());
+            let Some(process) = self.processes.iter().find(is_it) else { continue };
+            if self.thread.is_none_or(|tid| is_on_thread(&event, tid)) {
+                self.read.push_back(Event::new(process, &event, self.base));
+            }
+        }
+        Ok(self.read.pop_front())
+    }
+}
+
+fn is_on_thread(event: &TimedEvent<'_>, tid: u32) -> bool {
+    event.process.dictionary().thread(event.thread).is_some_and(|thread| thread.tid == tid)
+}

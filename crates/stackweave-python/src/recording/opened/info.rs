@@ -1,0 +1,106 @@
+//! `info()`: what a recording says about a process.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use stackweave_recording::ProcessRecording;
+use stackweave_recording::clock::ClockSource;
+use stackweave_recording::file::Mode;
+
+use super::{read_error, seconds};
+
+/// How many events there are of each thread and kind, by their numbers.
+#[derive(Default)]
+struct Counts {
+    threads: HashMap<u32, u64>,
+    kinds: HashMap<u8, u64>,
+}
+
+pub(super) fn of_process<'py>(py: Python<'py>, process: &ProcessRecording) -> PyResult<Bound<'py, PyDict>> {
+    let counts = py.detach(|| count(process))?;
+    let start = process.start();
+    let info = PyDict::new(py);
+    info.set_item("pid", start.pid)?;
+    info.set_item("parent", start.parent_pid)?;
+    info.set_item("forked_from", start.forked_from)?;
+    info.set_item("host", &start.host)?;
+    info.set_item("command_line", &start.command_line)?;
+    info.set_item("executable", &start.executable)?;
+    info.set_item("python", &start.python)?;
+    info.set_item("stackweave", &start.stackweave_version)?;
+    info.set_item("ring", start.mode == Mode::Ring)?;
+    info.set_item("path", process.path().as_os_str())?;
+    info.set_item("started", moment(py, start.started_wall_ns)?)?;
+    info.set_item("duration", seconds(process.time_range().map_or(0, |range| (range.end - 1).cast_signed())))?;
+    info.set_item("threads", threads(py, process, &counts)?)?;
+    info.set_item("kinds", kinds(py, process, &counts)?)?;
+    info.set_item("modules", modules(py, process)?)?;
+    info.set_item("events", process.event_count())?;
+    info.set_item("bytes", process.bytes())?;
+    let clock = PyDict::new(py);
+    let source = match start.clock {
+        ClockSource::Tsc => "tsc",
+        ClockSource::Monotonic => "monotonic",
+    };
+    clock.set_item("source", source)?;
+    clock.set_item("residual_ns", process.timeline().residual_ns())?;
+    info.set_item("clock", clock)?;
+    info.set_item("missing", process.missing().sentences())?;
+    Ok(info)
+}
+
+/// Reads every event once.
+fn count(process: &ProcessRecording) -> PyResult<Counts> {
+    let mut counts = Counts::default();
+    let visited = process.visit(None, &mut |_| {}, &mut |events| {
+        *counts.threads.entry(events.thread()).or_default() += events.len() as u64;
+        for event in events {
+            *counts.kinds.entry(event.kind).or_default() += 1;
+        }
+        ControlFlow::Continue(())
+    });
+    visited.map_err(|error| read_error(&error))?;
+    Ok(counts)
+}
+
+fn moment(py: Python<'_>, wall_ns: i64) -> PyResult<Bound<'_, PyAny>> {
+    let datetime = py.import("datetime")?;
+    let utc = datetime.getattr("timezone")?.getattr("utc")?;
+    datetime.getattr("datetime")?.call_method1("fromtimestamp", (seconds(wall_ns), utc))
+}
+
+fn threads<'py>(py: Python<'py>, process: &ProcessRecording, counts: &Counts) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for thread in process.dictionary().threads() {
+        let told = PyDict::new(py);
+        told.set_item("tid", thread.tid)?;
+        told.set_item("name", &thread.name)?;
+        told.set_item("events", counts.threads.get(&thread.number).copied().unwrap_or(0))?;
+        list.append(told)?;
+    }
+    Ok(list)
+}
+
+/// Those that happened.
+fn kinds<'py>(py: Python<'py>, process: &ProcessRecording, counts: &Counts) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (number, kind) in process.dictionary().kinds() {
+        if let Some(count) = counts.kinds.get(&number) {
+            dict.set_item(&*kind.name, count)?;
+        }
+    }
+    Ok(dict)
+}
+
+fn modules<'py>(py: Python<'py>, process: &ProcessRecording) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for (_, module) in process.dictionary().modules() {
+        let told = PyDict::new(py);
+        told.set_item("path", module.path.as_os_str())?;
+        told.set_item("build_id", module.build_id.as_ref().map(ToString::to_string))?;
+        list.append(told)?;
+    }
+    Ok(list)
+}

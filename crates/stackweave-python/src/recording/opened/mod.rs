@@ -1,0 +1,155 @@
+//! Recordings that are read.
+
+mod event;
+mod event_values;
+mod events;
+mod info;
+mod named_process;
+mod profile;
+mod tree;
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use stackweave_recording::{OpenError, ProcessRecording, ReadError, Recording, TimeAxis};
+
+use self::events::Events;
+use self::named_process::NamedProcess;
+use crate::errors::StackweaveError;
+
+/// Adds the types to the module.
+pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<OpenedRecording>()?;
+    module.add_class::<Events>()?;
+    module.add_class::<event::Event>()?;
+    tree::add_to(module)
+}
+
+/// What processes have recorded, as their files say.
+#[pyclass(frozen, module = "stackweave._native")]
+#[derive(Debug)]
+pub(crate) struct OpenedRecording {
+    recording: Recording,
+    processes: Vec<Arc<NamedProcess>>,
+    axis: TimeAxis,
+    /// When the first process began to record, on the axis.
+    base: i64,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Selection {
+    process: Option<u32>,
+    thread: Option<u32>,
+    start: Option<f64>,
+    end: Option<f64>,
+}
+
+impl OpenedRecording {
+    /// The processes that are asked for.
+    fn chosen(&self, selection: &Selection) -> PyResult<Vec<Arc<NamedProcess>>> {
+        let is_it = |process: &&Arc<NamedProcess>| {
+            selection.process.is_none_or(|pid| process.recording.start().pid == pid)
+                && selection.thread.is_none_or(|tid| process.recording.dictionary().threads().any(|t| t.tid == tid))
+        };
+        let chosen: Vec<_> = self.processes.iter().filter(is_it).cloned().collect();
+        let (true, Selection { process, thread, .. }) = (chosen.is_empty(), selection) else { return Ok(chosen) };
+        let message = match (process, thread) {
+            (Some(pid), Some(tid)) => format!("the recording has no thread {tid} of a process {pid}"),
+            (Some(pid), None) => format!("the recording has no process {pid}"),
+            (None, Some(tid)) => format!("the recording has no thread {tid}"),
+            (None, None) => return Ok(chosen),
+        };
+        Err(StackweaveError::new_err(message))
+    }
+
+    /// How much later than the first one this process began to record.
+    fn offset_of(&self, process: &ProcessRecording) -> i64 {
+        self.axis.time_ns(process, 0).saturating_sub(self.base)
+    }
+}
+
+impl Selection {
+    /// The time that is asked for, in nanoseconds since the first process began to record.
+    fn range(&self) -> Option<Range<i64>> {
+        if self.start.is_none() && self.end.is_none() {
+            return None;
+        }
+        let start = self.start.map_or(i64::MIN, nanoseconds);
+        Some(start..self.end.map_or(i64::MAX, nanoseconds).max(start))
+    }
+}
+
+fn nanoseconds(seconds: f64) -> i64 {
+    (seconds * 1e9).round() as i64
+}
+
+pub(super) fn read_error(error: &ReadError) -> PyErr {
+    StackweaveError::new_err(error.to_string())
+}
+
+#[pymethods]
+impl OpenedRecording {
+    #[new]
+    fn new(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Self> {
+        let opened = py.detach(move || Recording::open_all(&paths));
+        let recording = opened.map_err(|error: OpenError| StackweaveError::new_err(error.to_string()))?;
+        let axis = recording.time_axis();
+        let base = recording.processes().iter().map(|process| axis.time_ns(process, 0)).min().unwrap_or(0);
+        let processes = recording.processes().iter().map(|process| Arc::new(NamedProcess::new(process))).collect();
+        Ok(Self { recording, processes, axis, base })
+    }
+
+    /// What was recorded, by whom, and what is missing.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let processes = PyList::empty(py);
+        for process in self.recording.processes() {
+            processes.append(info::of_process(py, process)?)?;
+        }
+        let info = PyDict::new(py);
+        info.set_item("processes", processes)?;
+        info.set_item("events", self.recording.event_count())?;
+        info.set_item("bytes", self.recording.file_bytes())?;
+        let end = self.recording.time_range().map_or(self.base, |range| range.end - 1);
+        info.set_item("duration", seconds(end.saturating_sub(self.base)))?;
+        info.set_item("missing", self.recording.report())?;
+        Ok(info)
+    }
+
+    /// The events in the order of time.
+    fn events(&self, selection: Selection) -> PyResult<Events> {
+        let chosen = self.chosen(&selection)?;
+        Ok(Events::new(self, chosen, &selection))
+    }
+
+    /// Who called whom, and what it cost.
+    fn tree<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Selection,
+        options: profile::ProfileOptions,
+    ) -> PyResult<Bound<'py, tree::PyCallTree>> {
+        let profile = profile::of(py, self, &selection, options)?;
+        tree::PyCallTree::root(py, profile)
+    }
+
+    /// What each function cost: rows of function, file, line, calls, primitive calls, self and total.
+    fn top<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Selection,
+        options: profile::ProfileOptions,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let profile = profile::of(py, self, &selection, options)?;
+        tree::rows(py, &profile)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a double holds some weeks to the nanosecond")]
+fn seconds(nanoseconds: i64) -> f64 {
+    nanoseconds as f64 / 1e9
+}

@@ -1,0 +1,74 @@
+//! A recorded process, and the names of its frames: each is looked up once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use stackweave_profile::{Frame, RecordedNames};
+use stackweave_recording::ProcessRecording;
+use stackweave_store::PerProcess;
+use stackweave_symbolize::{Options, Symbolizer};
+
+use crate::errors::StackweaveError;
+
+/// What a frame of the recording stands for, innermost first.
+type Frames = Arc<[Arc<Frame>]>;
+
+#[derive(Debug)]
+pub(super) struct NamedProcess {
+    pub(super) recording: ProcessRecording,
+    /// By the number of the frame. Locked for a moment, with the GIL held.
+    known: Mutex<HashMap<u32, Frames>>,
+}
+
+impl NamedProcess {
+    pub(super) fn new(recording: &ProcessRecording) -> Self {
+        Self { recording: recording.clone(), known: Mutex::new(HashMap::new()) }
+    }
+
+    /// The frames of a stack, innermost first.
+    pub(super) fn stack(&self, py: Python<'_>, stack: u32) -> PyResult<Vec<Arc<Frame>>> {
+        let numbers: Vec<u32> = self.recording.dictionary().frames_of(stack).collect();
+        self.name(py, &numbers)?;
+        let known = self.known();
+        let frames = numbers.iter().filter_map(|number| known.get(number));
+        Ok(frames.flat_map(|frames| frames.iter().cloned()).collect())
+    }
+
+    /// What a frame stands for.
+    pub(super) fn frame(&self, py: Python<'_>, number: u32) -> PyResult<Option<Arc<Frame>>> {
+        self.name(py, &[number])?;
+        Ok(self.known().get(&number).and_then(|frames| frames.first().cloned()))
+    }
+
+    /// Looks those up that are not known yet, while other threads run Python.
+    fn name(&self, py: Python<'_>, numbers: &[u32]) -> PyResult<()> {
+        let unknown: Vec<u32> = {
+            let known = self.known();
+            numbers.iter().copied().filter(|number| !known.contains_key(number)).collect()
+        };
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let symbolizer = symbolizer()?;
+        let names = py.detach(|| RecordedNames::resolve(&self.recording, &unknown, Some(symbolizer)));
+        let mut known = self.known();
+        for number in unknown {
+            known.entry(number).or_insert_with(|| names.of(number).iter().cloned().map(Arc::new).collect());
+        }
+        Ok(())
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<u32, Frames>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who names native frames of recordings. A forked child has its own: of its parent's, another thread may have held a lock.
+pub(super) fn symbolizer() -> PyResult<&'static Symbolizer> {
+    static SYMBOLIZER: PerProcess<Symbolizer> = PerProcess::new();
+    SYMBOLIZER.get_or_try_make(|_| {
+        let options = Options::from_environment().map_err(|error| StackweaveError::new_err(error.to_string()))?;
+        Ok(Symbolizer::new(options))
+    })
+}

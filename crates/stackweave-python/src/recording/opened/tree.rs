@@ -1,0 +1,162 @@
+//! `CallTree`: who called whom, and what it cost, as Python sees it.
+
+use std::sync::Arc;
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use stackweave_profile::{
+    Children, Cost, Function, Measure, Node, NodeId, Profile, Statistics, TreeOptions, View, write_tree,
+};
+
+use super::seconds;
+use crate::errors::StackweaveError;
+
+/// Adds the type to the module.
+pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyCallTree>()?;
+    // What can't be the name of anything in Rust.
+    let made = module.py().get_type::<PyCallTree>();
+    if made.hasattr("own")? {
+        made.setattr("self", made.getattr("own")?)?;
+        made.delattr("own")?;
+    }
+    Ok(())
+}
+
+#[derive(Debug)]
+struct Tree {
+    profile: Profile,
+    children: Children,
+}
+
+/// A function under those that called it, and what it cost there. The root is everything.
+#[pyclass(frozen, module = "stackweave", name = "CallTree")]
+#[derive(Debug)]
+pub(crate) struct PyCallTree {
+    tree: Arc<Tree>,
+    id: NodeId,
+}
+
+impl PyCallTree {
+    pub(super) fn root(py: Python<'_>, profile: Profile) -> PyResult<Bound<'_, Self>> {
+        let children = profile.tree().children();
+        Bound::new(py, Self { tree: Arc::new(Tree { profile, children }), id: NodeId::ROOT })
+    }
+
+    fn node(&self) -> &Node {
+        self.tree.profile.tree().node(self.id)
+    }
+
+    fn called(&self) -> Option<&Function> {
+        (self.id != NodeId::ROOT).then(|| self.tree.profile.functions().function_of(self.node().frame))
+    }
+
+    fn cost<'py>(&self, py: Python<'py>, of: fn(&Cost) -> i64) -> PyResult<Bound<'py, PyAny>> {
+        cost(py, self.tree.profile.measure(), of(&self.node().cost))
+    }
+}
+
+/// Time is in seconds; all else is counted.
+fn cost(py: Python<'_>, measure: Measure, cost: i64) -> PyResult<Bound<'_, PyAny>> {
+    if measure == Measure::WallTime { seconds(cost).into_bound_py_any(py) } else { cost.into_bound_py_any(py) }
+}
+
+#[pymethods]
+impl PyCallTree {
+    /// The function, with the classes and functions around it, or the name of a span. None for the root.
+    #[getter]
+    fn function(&self) -> Option<&str> {
+        self.called().map(|function| &**function.full_name())
+    }
+
+    /// The source file.
+    #[getter]
+    fn file(&self) -> Option<&str> {
+        self.called().and_then(|function| function.filename.as_deref())
+    }
+
+    /// The line, if lines are told apart; else the line that the function begins on.
+    #[getter]
+    fn line(&self) -> Option<u32> {
+        let line = self.tree.profile.functions().frames().get(self.node().frame.index())?.line;
+        self.called().and_then(|function| line.or(function.first_line))
+    }
+
+    /// "python", "native", "script", "extra", or "label" for a span. None for the root.
+    #[getter]
+    fn kind(&self) -> Option<&'static str> {
+        self.called().map(|function| function.kind.as_str())
+    }
+
+    /// The file name of the library or program that holds native code.
+    #[getter]
+    fn module(&self) -> Option<&str> {
+        self.called().and_then(|function| function.module_name()).map(|name| &**name)
+    }
+
+    /// What it cost with all that it called, in seconds if time is measured.
+    #[getter]
+    fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.cost(py, |cost| cost.total)
+    }
+
+    /// What it cost itself, in seconds if time is measured.
+    #[getter]
+    fn own<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.cost(py, |cost| cost.own)
+    }
+
+    /// How often it was called, sampled or allocated memory.
+    #[getter]
+    fn calls(&self) -> u64 {
+        self.node().cost.calls
+    }
+
+    /// What it called, the most expensive first.
+    #[getter]
+    fn children<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let mut ids = self.tree.children.get(self.id).to_vec();
+        ids.sort_by_key(|id| std::cmp::Reverse(self.tree.profile.tree().node(*id).cost.total));
+        let nodes = ids.into_iter().map(|id| Self { tree: Arc::clone(&self.tree), id });
+        PyTuple::new(py, nodes.map(|node| Bound::new(py, node)).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// What is measured: "time", "samples", "bytes", "allocations" or "live".
+    #[getter]
+    fn measure(&self) -> &'static str {
+        self.tree.profile.measure().as_str()
+    }
+
+    /// The root as a text of lines; a function as its name.
+    fn __str__(&self) -> PyResult<String> {
+        if let Some(function) = self.function() {
+            return Ok(function.to_owned());
+        }
+        let options = TreeOptions { view: View { show_all: true, ..View::default() }, ..TreeOptions::default() };
+        let mut text = Vec::new();
+        write_tree(&mut text, &self.tree.profile, &options).map_err(|e| StackweaveError::new_err(e.to_string()))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let name = self.function().unwrap_or("everything");
+        Ok(format!("<stackweave.CallTree {name}: {} calls, total {}>", self.calls(), self.total(py)?))
+    }
+}
+
+/// A row for each function: function, file, line, calls, primitive calls, self and total. The most expensive first.
+pub(super) fn rows<'py>(py: Python<'py>, profile: &Profile) -> PyResult<Bound<'py, PyList>> {
+    let statistics = Statistics::of(profile);
+    let mut functions: Vec<_> = statistics.functions().collect();
+    functions.sort_by_key(|(id, cost)| (std::cmp::Reverse((cost.own, cost.total)), *id));
+    let rows = PyList::empty(py);
+    for (id, statistics) in functions {
+        let function = profile.functions().function(id);
+        let own = cost(py, profile.measure(), statistics.own)?;
+        let total = cost(py, profile.measure(), statistics.total)?;
+        let place = (&**function.full_name(), function.filename.as_deref(), function.first_line);
+        rows.append((place.0, place.1, place.2, statistics.calls, statistics.primitive_calls, own, total))?;
+    }
+    Ok(rows)
+}

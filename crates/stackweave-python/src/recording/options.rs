@@ -1,0 +1,32 @@
+//! Options of a recording, as the Python part gives them: checked, in plain numbers.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use stackweave_recording::{Options, Ring, WhenFull};
+
+use crate::errors::StackweaveError;
+
+pub(super) fn options_of(given: &Bound<'_, PyDict>) -> PyResult<Options> {
+    let value = |name: &str| {
+        let value = given.get_item(name)?;
+        value.ok_or_else(|| StackweaveError::new_err(format!("the option {name} is missing")))
+    };
+    let path: PathBuf = value("path")?.extract()?;
+    let ring: Option<(Option<u64>, Option<f64>)> = value("ring")?.extract()?;
+    let flush_every: f64 = value("flush_every")?.extract()?;
+    Ok(Options {
+        memory: value("memory")?.extract()?,
+        when_full: if value("drop")?.extract()? { WhenFull::Drop } else { WhenFull::Block },
+        ring: ring.map(|(bytes, seconds)| Ring { bytes, seconds }),
+        dump_at_exit: value("dump_at_exit")?.extract()?,
+        flush_every: Duration::try_from_secs_f64(flush_every).unwrap_or(Duration::MAX),
+        follow_forks: value("follow_forks")?.extract()?,
+        subprocesses: value("subprocesses")?.extract()?,
+        overwrite: value("overwrite")?.extract()?,
+        python: value("python")?.extract()?,
+        ..Options::new(path)
+    })
+}

@@ -1,0 +1,149 @@
+"""What can be asked of a recording that is over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from . import _native
+from ._native import StackweaveError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ._native import CallTree, Event
+
+    _Kind = Literal["python", "native", "script", "extra", "label"]
+    _Measure = Literal["time", "samples", "bytes", "allocations", "live"]
+
+
+class FunctionCost(NamedTuple):
+    """What a function cost, in the terms of cProfile. Time is in seconds."""
+
+    function: str
+    file: str | None
+    #: The line that it begins on.
+    line: int | None
+    calls: int
+    #: Calls of it that were not made by such a call.
+    primitive_calls: int
+    #: What it cost itself.
+    own: float
+    #: What it cost with all that it called; a call inside another such call is not counted again.
+    total: float
+
+
+class Reading(_native.Feed):
+    """The part of a recording that reads."""
+
+    __slots__ = ("_native_options", "_opened_files")
+
+    _native_options: dict[str, Any]
+    _opened_files: _native.OpenedRecording | None
+
+    @property
+    def path(self) -> str:
+        """The file. In a forked child its own."""
+        if self.state in ("new", "opened"):
+            return str(self._native_options["path"])
+        return self._path()
+
+    def info(self) -> dict[str, Any]:
+        """What was recorded, by whom, and what is missing.
+
+        processes has for each process its pid, parent, host, command_line, python, started, duration, threads, kinds,
+        modules, events, bytes, clock and missing; the rest is about all of them. Events are counted by reading them
+        all.
+        """
+        return self._files().info()
+
+    def events(
+        self,
+        *,
+        process: int | None = None,
+        thread: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+    ) -> Iterator[Event]:
+        """The events in the order of time, read as they are asked for.
+
+        process and thread take the numbers that the system has given them, start and end seconds since the recording
+        began.
+        """
+        return self._files().events(_selection(process, thread, start, end))
+
+    def tree(
+        self,
+        *,
+        measure: _Measure | None = None,
+        process: int | None = None,
+        thread: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        kinds: Iterable[_Kind] = (),
+        lines: bool = False,
+        all: bool = False,
+    ) -> CallTree:
+        """Who called whom, and what it cost.
+
+        measure is "time" if anything took time, else "samples", else "bytes" (of allocations), unless it is said;
+        "allocations" and "live" (bytes that were not freed) are the others. include and exclude take parts of names,
+        or patterns such as "file:*/models/*.py", "module:libtorch" and "function:Model.*". The interpreter and the
+        inside of libraries are left out, their cost given to who called them, unless all is True. lines tells the
+        lines of a function apart.
+        """
+        options = _profile_options(measure, include, exclude, kinds, lines, all)
+        return self._files().tree(_selection(process, thread, start, end), options)
+
+    def top(
+        self,
+        limit: int | None = None,
+        *,
+        measure: _Measure | None = None,
+        process: int | None = None,
+        thread: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        kinds: Iterable[_Kind] = (),
+        all: bool = False,
+    ) -> list[FunctionCost]:
+        """What each function cost, the most expensive first; at most limit of them. The rest is as for tree()."""
+        options = _profile_options(measure, include, exclude, kinds, False, all)
+        rows = self._files().top(_selection(process, thread, start, end), options)
+        return [FunctionCost(*row) for row in rows[:limit]]
+
+    def _files(self) -> _native.OpenedRecording:
+        """The recording as it can be read."""
+        if self._opened_files is None:
+            if self.state != "stopped":
+                raise StackweaveError("a recording can be read when it is stopped")
+            self._opened_files = _native.OpenedRecording([self.path])
+        return self._opened_files
+
+
+def _selection(process: int | None, thread: int | None, start: float | None, end: float | None) -> dict[str, Any]:
+    return {"process": process, "thread": thread, "start": start, "end": end}
+
+
+def _profile_options(
+    measure: str | None,
+    include: Iterable[str],
+    exclude: Iterable[str],
+    kinds: Iterable[str],
+    lines: bool,
+    all: bool,
+) -> dict[str, Any]:
+    def texts(value: Iterable[str]) -> list[str]:
+        return [value] if isinstance(value, str) else list(value)
+
+    return {
+        "measure": measure,
+        "include": texts(include),
+        "exclude": texts(exclude),
+        "kinds": texts(kinds),
+        "lines": lines,
+        "all": all,
+    }
