@@ -70,6 +70,12 @@ impl PyFrame {
         self.frame.position.line
     }
 
+    /// The line that the function begins on. Python code only.
+    #[getter]
+    fn first_line(&self) -> Option<u32> {
+        self.frame.first_line
+    }
+
     /// The column: UTF-8 bytes from 0 in Python code, from 1 in native code.
     #[getter]
     fn column(&self) -> Option<u32> {
@@ -143,15 +149,16 @@ impl PyFrame {
         let rebuild = py.import("stackweave._native")?.getattr("_rebuild_frame")?;
         let names = (self.kind(py), self.name(py), self.qualname(py), self.filename(py), self.module(py));
         let Position { line, end_line, column, end_column } = self.frame.position;
-        Ok((rebuild, (names, (line, end_line, column, end_column, self.frame.is_inlined, self.frame.address))))
+        let Frame { first_line, is_inlined, address, .. } = *self.frame;
+        Ok((rebuild, (names, (line, end_line, column, end_column, first_line, is_inlined, address))))
     }
 }
 
 type Text<'py> = Bound<'py, PyString>;
 /// Kind, name, qualname, filename, module.
 type Names<'py> = (Text<'py>, Text<'py>, Option<Text<'py>>, Option<Text<'py>>, Option<Text<'py>>);
-/// Line, end line, column, end column, inlined, address.
-type Numbers = (Option<u32>, Option<u32>, Option<u32>, Option<u32>, bool, Option<u64>);
+/// Line, end line, column, end column, first line, inlined, address.
+type Numbers = (Option<u32>, Option<u32>, Option<u32>, Option<u32>, Option<u32>, bool, Option<u64>);
 type OwnedNames = (String, String, Option<String>, Option<String>, Option<String>);
 
 /// A frame out of a pickle.
@@ -159,7 +166,7 @@ type OwnedNames = (String, String, Option<String>, Option<String>, Option<String
 #[pyo3(name = "_rebuild_frame")]
 pub(crate) fn rebuild_frame(names: OwnedNames, numbers: Numbers) -> PyResult<PyFrame> {
     let (kind, name, qualname, filename, module) = names;
-    let (line, end_line, column, end_column, is_inlined, address) = numbers;
+    let (line, end_line, column, end_column, first_line, is_inlined, address) = numbers;
     let kinds = [FrameKind::Python, FrameKind::Native, FrameKind::Script, FrameKind::Extra, FrameKind::Label];
     let kind = kinds.into_iter().find(|known| known.as_str() == kind);
     let kind =
@@ -169,7 +176,7 @@ pub(crate) fn rebuild_frame(names: OwnedNames, numbers: Numbers) -> PyResult<PyF
         name: name.into(),
         qualname: qualname.map(Into::into),
         filename: filename.map(Into::into),
-        first_line: None,
+        first_line,
         position: Position { line, end_line, column, end_column },
         module: module.map(Into::into),
         is_inlined,
