@@ -18,7 +18,6 @@ mod tree;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use clap::Parser;
 
@@ -28,20 +27,20 @@ use failure::Failure;
 /// Runs the command with these arguments, the name of the program first. Writes to standard output and error.
 ///
 /// The exit status is 0, or 1 after one sentence on standard error; 2 where the arguments are wrong.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let program = match Program::try_parse_from(arguments) {
         Ok(program) => program,
         Err(said) => {
             // Help and version are told in the same way, on standard output and with status 0.
             let _ = said.print();
-            return if said.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+            return if said.use_stderr() { 2 } else { 0 };
         }
     };
     match execute(program.command) {
-        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+        Ok(()) | Err(Failure::Closed) => 0,
         Err(failure) => {
             let _ = writeln!(io::stderr(), "stackweave: {failure}");
-            ExitCode::FAILURE
+            1
         }
     }
 }

@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    stackweave_cli::run(std::env::args_os())
+    stackweave_cli::run(std::env::args_os()).into()
 }

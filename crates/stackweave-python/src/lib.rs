@@ -10,6 +10,7 @@
 
 mod called_back;
 mod capture_functions;
+mod command;
 mod errors;
 mod frame;
 mod keywords;
@@ -58,6 +59,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stats::stats, module)?)?;
     module.add_function(wrap_pyfunction!(watching::dump_threads, module)?)?;
     module.add_function(wrap_pyfunction!(watching::watchdog, module)?)?;
+    module.add_function(wrap_pyfunction!(command::run_command, module)?)?;
     module.add_function(wrap_pyfunction!(python_frame_source::register_frame_source, module)?)?;
     module.add_function(wrap_pyfunction!(python_extra_frames::register_extra_frames, module)?)?;
     // PyO3 lists what it has added; the package lists what is public.
