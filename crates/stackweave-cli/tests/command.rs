@@ -5,32 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use stackweave_core::{ModuleList, Names, RawFrame, SourceLocation};
+use stackweave_core::{NoNames, RawFrame};
 use stackweave_recording::{Options, Recorder};
 use stackweave_store::{StackTable, label};
 use stackweave_testkit::folder::Folder;
 
 static STACKS: StackTable = StackTable::new();
-
-struct Nameless;
-
-impl Names for Nameless {
-    fn locate(&self, _: RawFrame) -> Option<SourceLocation> {
-        None
-    }
-
-    fn has_extra_frames(&self) -> bool {
-        false
-    }
-
-    fn frames_behind(&self, _: &str, _: u32) -> Vec<SourceLocation> {
-        Vec::new()
-    }
-
-    fn modules(&self) -> ModuleList {
-        ModuleList::default()
-    }
-}
 
 fn frame(name: &str) -> RawFrame {
     label(name, "train.py", 7).unwrap()
@@ -38,7 +18,7 @@ fn frame(name: &str) -> RawFrame {
 
 /// A recording in which `epoch` calls `load` that many times, and `step` once.
 fn record(path: &Path, loads: usize) {
-    let recorder = Recorder::start(Options::new(path), &STACKS, Arc::new(Nameless)).unwrap();
+    let recorder = Recorder::start(Options::new(path), &STACKS, Arc::new(NoNames)).unwrap();
     recorder.name_thread("trainer");
     recorder.begin(frame("epoch"));
     for _ in 0..loads {

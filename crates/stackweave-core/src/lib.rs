@@ -21,7 +21,7 @@ pub use frame_source::{ExtraFrames, FrameSource, SourceKind, SourceWalk, SourceW
 pub use id::{BlobId, CodeId, FrameId, StackId};
 pub use location::{Position, SourceLocation, write_place};
 pub use module::{BuildId, Module, ModuleList};
-pub use names::Names;
+pub use names::{Names, NoNames};
 pub use raw_frame::{RawFrame, RawFrameKind};
 pub use source_stop::SourceStop;
 pub use stop_reason::StopReason;

@@ -23,3 +23,25 @@ pub trait Names {
     /// The modules that are loaded now.
     fn modules(&self) -> ModuleList;
 }
+
+/// A process that knows no names: one without an interpreter, whose modules nobody asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoNames;
+
+impl Names for NoNames {
+    fn locate(&self, _: RawFrame) -> Option<SourceLocation> {
+        None
+    }
+
+    fn has_extra_frames(&self) -> bool {
+        false
+    }
+
+    fn frames_behind(&self, _: &str, _: u32) -> Vec<SourceLocation> {
+        Vec::new()
+    }
+
+    fn modules(&self) -> ModuleList {
+        ModuleList::default()
+    }
+}

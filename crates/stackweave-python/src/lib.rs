@@ -28,6 +28,7 @@ mod thread_stacks;
 mod traceback_answers;
 mod traceback_object;
 mod traceback_type;
+mod type_object;
 mod watching;
 
 use pyo3::exceptions::PyImportError;

@@ -12,6 +12,7 @@ use stackweave_core::StackId;
 use crate::called_back::guarded;
 use crate::symbolizing::json_of;
 use crate::traceback_object::{self, Traceback};
+use crate::type_object::{self, slot};
 
 /// What a method or getter without arguments does.
 type Unary = for<'py> fn(&Traceback<'py>) -> PyResult<Bound<'py, PyAny>>;
@@ -168,8 +169,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 fn make_type(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    let slot = |slot, function: *mut c_void| ffi::PyType_Slot { slot, pfunc: function };
-    let slots = Box::leak(Box::new([
+    let slots = vec![
         slot(ffi::Py_tp_doc, DOC.as_ptr().cast_mut().cast()),
         slot(ffi::Py_tp_dealloc, traceback_object::dealloc as *mut c_void),
         slot(ffi::Py_tp_getset, Box::leak(Box::new(getters())).as_mut_ptr().cast()),
@@ -180,20 +180,10 @@ fn make_type(py: Python<'_>) -> PyResult<Py<PyAny>> {
         slot(ffi::Py_tp_str, str as *mut c_void),
         slot(ffi::Py_sq_length, length as *mut c_void),
         slot(ffi::Py_nb_bool, is_true as *mut c_void),
-        slot(0, ptr::null_mut()),
-    ]));
-    let mut spec = ffi::PyType_Spec {
-        name: c"stackweave.Traceback".as_ptr(),
-        basicsize: c_int::try_from(traceback_object::size())?,
-        itemsize: 0,
-        flags: u32::try_from(
-            ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION | ffi::Py_TPFLAGS_IMMUTABLETYPE,
-        )?,
-        slots: slots.as_mut_ptr(),
-    };
-    // SAFETY: the description is whole, and what it points to lives for ever.
-    let made: Bound<'_, PyAny> = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&raw mut spec))? };
-    // SAFETY: as the description says; the reference is given away for good.
+    ];
+    // SAFETY: the slots are those of a `Traceback`, and static or leaked.
+    let made = unsafe { type_object::make(py, c"stackweave.Traceback", traceback_object::size(), slots)? };
+    // SAFETY: as the slots say; the reference is given away for good.
     unsafe { traceback_object::set_type(made.clone().into_ptr().cast()) };
     Ok(made.unbind())
 }

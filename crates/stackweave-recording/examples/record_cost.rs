@@ -7,32 +7,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use stackweave_core::{ModuleList, Names, RawFrame, SourceLocation};
+use stackweave_core::NoNames;
 use stackweave_recording::clock::Clock;
 use stackweave_recording::live::{Options, Recorder, WhenFull};
 use stackweave_store::{StackTable, label};
 
 static STACKS: StackTable = StackTable::new();
-
-struct Nameless;
-
-impl Names for Nameless {
-    fn locate(&self, _: RawFrame) -> Option<SourceLocation> {
-        None
-    }
-
-    fn has_extra_frames(&self) -> bool {
-        false
-    }
-
-    fn frames_behind(&self, _: &str, _: u32) -> Vec<SourceLocation> {
-        Vec::new()
-    }
-
-    fn modules(&self) -> ModuleList {
-        ModuleList::default()
-    }
-}
 
 const ROUNDS: usize = 50;
 
@@ -54,7 +34,7 @@ fn best(count: u64, mut call: impl FnMut(u64)) -> f64 {
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("record-cost-{}.swv", std::process::id()));
     let options = Options { when_full: WhenFull::Drop, ..Options::new(&path) };
-    let recorder = Recorder::start(options, &STACKS, Arc::new(Nameless))?;
+    let recorder = Recorder::start(options, &STACKS, Arc::new(NoNames))?;
     let frame = label("work", "", 0).ok_or("no label")?;
     let stack = STACKS.intern(&[frame]);
     let (clock, _) = Clock::start();

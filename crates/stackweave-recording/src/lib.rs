@@ -16,15 +16,8 @@
 //! # #[cfg(all(target_os = "linux", not(stackweave_unsupported)))]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # use std::sync::Arc;
-//! # use stackweave_core::{ModuleList, Names, RawFrame, SourceLocation};
-//! # struct Nameless;
-//! # impl Names for Nameless {
-//! #     fn locate(&self, _: RawFrame) -> Option<SourceLocation> { None }
-//! #     fn has_extra_frames(&self) -> bool { false }
-//! #     fn frames_behind(&self, _: &str, _: u32) -> Vec<SourceLocation> { Vec::new() }
-//! #     fn modules(&self) -> ModuleList { ModuleList::default() }
-//! # }
-//! # let names = Arc::new(Nameless);
+//! # use stackweave_core::NoNames;
+//! # let names = Arc::new(NoNames);
 //! # let folder = std::env::temp_dir().join(format!("stackweave-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
 //! # let path = folder.join("out.swv");

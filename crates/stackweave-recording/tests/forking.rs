@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use recorded::{Nameless, Read, STACKS, mark, start};
+use recorded::{Read, STACKS, mark, start};
+use stackweave_core::NoNames;
 use stackweave_recording::file::EndReason;
 use stackweave_recording::live::{Options, Recorder, Summary};
 use stackweave_testkit::child;
@@ -255,7 +256,7 @@ fn a_process_that_exits_without_stopping_ends_its_file() {
 fn a_program_that_is_started_records_beside_if_both_want() {
     const NAME: &str = "a_program_that_is_started_records_beside_if_both_want";
     let record = |who| {
-        let recorder = Recorder::from_environment(&STACKS, Arc::new(Nameless)).unwrap();
+        let recorder = Recorder::from_environment(&STACKS, Arc::new(NoNames)).unwrap();
         if let Some(recorder) = recorder {
             recorder.record(mark(&recorder), &[who, 0]);
         }

@@ -11,8 +11,9 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use recorded::{Nameless, Read, STACKS, mark, start};
+use recorded::{Read, STACKS, mark, start};
 use stackweave_core::EventKind;
+use stackweave_core::NoNames;
 use stackweave_recording::clock::ClockSource;
 use stackweave_recording::file::{EndReason, LossReason, NameKind};
 use stackweave_recording::live::{FlushError, Options, Recorder, Summary};
@@ -407,7 +408,7 @@ fn what_keeps_a_recording_from_starting_is_one_sentence() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
     fs::write(&path, "precious").unwrap();
-    let refuse = |options| Recorder::start(options, &STACKS, Arc::new(Nameless)).unwrap_err().to_string();
+    let refuse = |options| Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap_err().to_string();
     let shown = path.display();
     assert_eq!(refuse(Options::new(&path)), format!("cannot record to {shown}: the file exists already"));
     let missing = folder.file("no/such/out.swv");

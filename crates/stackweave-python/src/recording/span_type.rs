@@ -1,6 +1,6 @@
 //! `Span` as the interpreter sees it: a type made by hand, and functions that it calls.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_void};
 use core::ptr;
 
 use pyo3::ffi;
@@ -10,6 +10,7 @@ use pyo3::sync::PyOnceLock;
 use super::feeding::{begin_span, end_span};
 use super::span_object::{self, How, SpanObject};
 use crate::called_back::guarded;
+use crate::type_object::{self, slot};
 
 const DOC: &CStr = c"Something that takes time, of a name. Made by Recording.span().
 
@@ -117,27 +118,16 @@ pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 fn make_type(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    let slot = |slot, function: *mut c_void| ffi::PyType_Slot { slot, pfunc: function };
-    let slots = Box::leak(Box::new([
+    let slots = vec![
         slot(ffi::Py_tp_doc, DOC.as_ptr().cast_mut().cast()),
         slot(ffi::Py_tp_dealloc, span_object::dealloc as *mut c_void),
         slot(ffi::Py_tp_methods, Box::leak(Box::new(methods())).as_mut_ptr().cast()),
         slot(ffi::Py_tp_call, call as *mut c_void),
         slot(ffi::Py_tp_repr, repr as *mut c_void),
-        slot(0, ptr::null_mut()),
-    ]));
-    let mut spec = ffi::PyType_Spec {
-        name: c"stackweave.Span".as_ptr(),
-        basicsize: c_int::try_from(span_object::size())?,
-        itemsize: 0,
-        flags: u32::try_from(
-            ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION | ffi::Py_TPFLAGS_IMMUTABLETYPE,
-        )?,
-        slots: slots.as_mut_ptr(),
-    };
-    // SAFETY: the description is whole, and what it points to lives for ever.
-    let made: Bound<'_, PyAny> = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&raw mut spec))? };
-    // SAFETY: as the description says; the reference is given away for good.
+    ];
+    // SAFETY: the slots are those of a `Span`, and static or leaked.
+    let made = unsafe { type_object::make(py, c"stackweave.Span", span_object::size(), slots)? };
+    // SAFETY: as the slots say; the reference is given away for good.
     unsafe { span_object::set_type(made.clone().into_ptr().cast()) };
     Ok(made.unbind())
 }

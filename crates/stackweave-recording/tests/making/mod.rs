@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use stackweave_core::{EventKind, Field, FieldType, ModuleList, Names, RawFrame, Role, SourceLocation};
+use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
 use stackweave_recording::file::{
     ClockPoint, Encoded, Encoder, End, EndReason, EventBuffer, LossReason, Lost, Mode, Start,
 };
@@ -23,27 +23,6 @@ static STACKS: StackTable = StackTable::new();
 pub(crate) const STEP: u64 = 1;
 /// `note(frame, stack, details)`, the second.
 pub(crate) const NOTE: u64 = 2;
-
-/// Nobody knows any names but those of labels.
-struct NoNames;
-
-impl Names for NoNames {
-    fn locate(&self, _: RawFrame) -> Option<SourceLocation> {
-        None
-    }
-
-    fn has_extra_frames(&self) -> bool {
-        false
-    }
-
-    fn frames_behind(&self, _: &str, _: u32) -> Vec<SourceLocation> {
-        Vec::new()
-    }
-
-    fn modules(&self) -> ModuleList {
-        ModuleList::default()
-    }
-}
 
 /// What was recorded on each thread: ticks and value of each event.
 pub(crate) type Steps = BTreeMap<u32, Vec<(u64, u64)>>;

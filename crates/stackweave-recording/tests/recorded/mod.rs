@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stackweave_core::{EventKind, Field, FieldType, ModuleList, Names, RawFrame, Role, SourceLocation};
+use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
 use stackweave_recording::clock::{ClockPoint, Timeline};
 use stackweave_recording::file::{BlockHeader, BlockKind, Dictionary, End, EventBuffer, LossReason, Lost, Start};
 use stackweave_recording::live::{KindNumber, Options, Recorder};
@@ -16,29 +16,8 @@ use stackweave_store::StackTable;
 
 pub(crate) static STACKS: StackTable = StackTable::new();
 
-/// A process that knows no names.
-pub(crate) struct Nameless;
-
-impl Names for Nameless {
-    fn locate(&self, _: RawFrame) -> Option<SourceLocation> {
-        None
-    }
-
-    fn has_extra_frames(&self) -> bool {
-        false
-    }
-
-    fn frames_behind(&self, _: &str, _: u32) -> Vec<SourceLocation> {
-        Vec::new()
-    }
-
-    fn modules(&self) -> ModuleList {
-        ModuleList::default()
-    }
-}
-
 pub(crate) fn start(options: Options) -> Recorder {
-    Recorder::start(options, &STACKS, Arc::new(Nameless)).unwrap()
+    Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap()
 }
 
 /// An event with two numbers of the test's choice.
