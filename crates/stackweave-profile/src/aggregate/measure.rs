@@ -3,9 +3,10 @@
 use core::fmt;
 
 /// What the costs of a profile are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// Time between the begin and the end of what was recorded, in nanoseconds.
+    #[default]
     WallTime,
     /// The weights of samples.
     Samples,

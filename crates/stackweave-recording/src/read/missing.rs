@@ -90,7 +90,7 @@ impl Missing {
     }
 
     /// Adds what was missing of another part of the same recording.
-    pub(crate) fn add_all(&mut self, other: &Self) {
+    pub fn add_all(&mut self, other: &Self) {
         self.is_unclosed |= other.is_unclosed;
         self.cut_bytes = self.cut_bytes.saturating_add(other.cut_bytes);
         self.damaged.add_all(&other.damaged);

@@ -1,0 +1,121 @@
+//! The formats, by name and by the end of a file's name.
+
+use core::fmt;
+use core::str::FromStr;
+use std::path::Path;
+
+/// A format that recordings can be exported to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// `pstats`: what `cProfile` writes, for `pstats`, snakeviz, tuna and gprof2dot.
+    Pstats,
+    /// Chrome's trace events as JSON, for Perfetto, `about:tracing` and viztracer.
+    Chrome,
+    /// Perfetto's own traces.
+    Perfetto,
+    /// speedscope's JSON.
+    Speedscope,
+    /// pprof's profiles, compressed.
+    Pprof,
+    /// One line for each stack, for `FlameGraph` and inferno.
+    Folded,
+    /// A flame graph, as a picture to click on.
+    Flamegraph,
+    /// A call graph, as a picture.
+    Callgraph,
+    /// A call graph, for graphviz.
+    Dot,
+    /// The JSON of the Firefox Profiler.
+    Firefox,
+    /// One JSON object for each traceback, a line each.
+    Json,
+    /// A folder of Parquet files: events, stacks, frames, modules.
+    Parquet,
+}
+
+/// Format, its name, and how file names end that are its own. The first end that fits counts, so long ones come first.
+const FORMATS: [(Format, &str, &[&str]); 12] = [
+    (Format::Callgraph, "callgraph", &[".callgraph.svg"]),
+    (Format::Speedscope, "speedscope", &[".speedscope.json", ".speedscope"]),
+    (Format::Firefox, "firefox", &[".firefox.json"]),
+    (Format::Pstats, "pstats", &[".prof", ".pstats"]),
+    (Format::Chrome, "chrome", &[".json", ".json.gz"]),
+    (Format::Perfetto, "perfetto", &[".pftrace", ".perfetto-trace"]),
+    (Format::Pprof, "pprof", &[".pb.gz", ".pprof"]),
+    (Format::Folded, "folded", &[".folded", ".collapsed", ".txt"]),
+    (Format::Flamegraph, "flamegraph", &[".svg"]),
+    (Format::Dot, "dot", &[".dot", ".gv"]),
+    (Format::Json, "json", &[".jsonl", ".ndjson"]),
+    (Format::Parquet, "parquet", &[".parquet"]),
+];
+
+impl Format {
+    /// Every format.
+    pub fn all() -> impl Iterator<Item = Self> {
+        FORMATS.iter().map(|(format, _, _)| *format)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        FORMATS.iter().find(|(format, _, _)| *format == self).map_or("", |(_, name, _)| name)
+    }
+
+    /// The format that a file of this name is expected in.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        let fits = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+        FORMATS.iter().find(|(_, _, ends)| fits(ends)).map(|(format, _, _)| *format)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// There is no format of this name. As text it lists those that there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownFormat(pub String);
+
+impl fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names: Vec<&str> = FORMATS.iter().map(|(_, name, _)| *name).collect();
+        names.sort_unstable();
+        write!(f, "there is no format {}, but {}", self.0, names.join(", "))
+    }
+}
+
+impl core::error::Error for UnknownFormat {}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let found = FORMATS.iter().find(|(_, known, _)| *known == name);
+        found.map(|(format, _, _)| *format).ok_or_else(|| UnknownFormat(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_is_known_by_its_name_and_by_file_names() {
+        for format in Format::all() {
+            assert_eq!(format.name().parse(), Ok(format));
+        }
+        let of = |name: &str| Format::of_path(Path::new(name));
+        assert_eq!(of("a/out.prof"), Some(Format::Pstats));
+        assert_eq!([of("x.json"), of("x.speedscope.json")], [Some(Format::Chrome), Some(Format::Speedscope)]);
+        assert_eq!([of("x.svg"), of("x.callgraph.svg")], [Some(Format::Flamegraph), Some(Format::Callgraph)]);
+        assert_eq!([of("x.pb.gz"), of("x"), of("x.exe")], [Some(Format::Pprof), None, None]);
+    }
+
+    #[test]
+    fn an_unknown_name_lists_those_that_there_are() {
+        let said = "xls".parse::<Format>().unwrap_err().to_string();
+        assert!(said.starts_with("there is no format xls, but callgraph, chrome, ") && said.ends_with("speedscope"));
+    }
+}

@@ -1,0 +1,19 @@
+//! Recordings in the formats of the viewers that people already use.
+//!
+//! Each format is one file in `formats`, which gets a [`Source`] and writes. [`export`] chooses it, writes to a temporary
+//! name and renames that when it is complete.
+#![forbid(unsafe_code)]
+
+mod error;
+mod export;
+mod format;
+mod formats;
+mod options;
+mod output;
+mod source;
+
+pub use error::ExportError;
+pub use export::{Exported, export};
+pub use format::{Format, UnknownFormat};
+pub use options::ExportOptions;
+pub use source::Source;

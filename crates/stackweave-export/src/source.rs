@@ -1,0 +1,146 @@
+//! What a format asks for: profiles, named frames, and events in their order.
+
+use core::fmt;
+use std::cell::RefCell;
+use std::ops::{ControlFlow, Range};
+
+use stackweave_profile::{AggregateOptions, Grouping, PartProfile, Profile, RecordedNames, View, aggregate};
+use stackweave_recording::{Missing, ProcessRecording, Recording, TimedEvent};
+use stackweave_symbolize::Symbolizer;
+
+use crate::error::ExportError;
+use crate::options::ExportOptions;
+
+/// A recording on its way into a format.
+pub struct Source<'a> {
+    recording: &'a Recording,
+    symbolizer: Option<&'a Symbolizer>,
+    options: &'a ExportOptions<'a>,
+    /// What is seen if the options do not say it.
+    default_view: View,
+    missing: RefCell<Missing>,
+    progress: RefCell<&'a mut dyn FnMut(u64)>,
+}
+
+impl fmt::Debug for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("recording", self.recording)
+            .field("options", self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(
+        recording: &'a Recording,
+        symbolizer: Option<&'a Symbolizer>,
+        options: &'a ExportOptions<'a>,
+        default_view: View,
+        progress: &'a mut dyn FnMut(u64),
+    ) -> Self {
+        let missing = RefCell::new(recording.missing().clone());
+        Self { recording, symbolizer, options, default_view, missing, progress: RefCell::new(progress) }
+    }
+
+    /// The processes.
+    pub fn processes(&self) -> &'a [ProcessRecording] {
+        self.recording.processes()
+    }
+
+    /// How it is exported.
+    pub fn options(&self) -> &ExportOptions<'a> {
+        self.options
+    }
+
+    /// What the export is called.
+    pub fn title(&self) -> String {
+        let command = |process: &ProcessRecording| match process.start().command_line.as_slice() {
+            [] => process.start().executable.clone(),
+            words => words.join(" "),
+        };
+        let first = || self.processes().first().map(command).unwrap_or_default();
+        self.options.title.clone().unwrap_or_else(first)
+    }
+
+    /// The profile of everything that is asked for, as it is to be seen.
+    pub fn profile(&self) -> Result<Profile, ExportError> {
+        let profiles = self.parts(Grouping::Merged)?;
+        let mut profiles = profiles.into_iter().map(|part| part.profile);
+        Ok(profiles.next().unwrap_or_else(|| Profile::empty(self.options.part.measure.unwrap_or_default())))
+    }
+
+    /// The profiles of its processes or threads.
+    pub fn parts(&self, grouping: Grouping) -> Result<Vec<PartProfile>, ExportError> {
+        self.parts_of(self.recording, grouping)
+    }
+
+    /// The profile of the recording before a change, if there is one.
+    pub fn before(&self) -> Result<Option<Profile>, ExportError> {
+        let Some(before) = self.options.before else { return Ok(None) };
+        let parts = self.parts_of(before, Grouping::Merged)?;
+        Ok(parts.into_iter().next().map(|part| part.profile))
+    }
+
+    fn parts_of(&self, recording: &Recording, grouping: Grouping) -> Result<Vec<PartProfile>, ExportError> {
+        let options = AggregateOptions { grouping, ..self.options.part.clone() };
+        let mut progress = self.progress.borrow_mut();
+        let done = aggregate(recording.processes(), &options, self.symbolizer, &mut **progress)?;
+        done.missing.iter().for_each(|missing| self.missed(missing));
+        let view = self.options.view.as_ref().unwrap_or(&self.default_view);
+        let seen = |part: PartProfile| PartProfile { profile: part.profile.view(view), ..part };
+        Ok(done.parts.into_iter().map(seen).collect())
+    }
+
+    /// Names of frames of a process, by their numbers in its recording.
+    pub fn names(&self, process: &ProcessRecording, frames: &[u32]) -> RecordedNames {
+        RecordedNames::resolve(process, frames, self.symbolizer)
+    }
+
+    /// Shows every event that is asked for, the earliest first. Times are nanoseconds since the first process began to
+    /// record.
+    pub fn visit_events(
+        &self,
+        event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        let axis = self.recording.time_axis();
+        let begin = self.processes().iter().map(|process| axis.time_ns(process, 0)).min().unwrap_or(0);
+        let on_axis = |ns: u64| begin.saturating_add(i64::try_from(ns).unwrap_or(i64::MAX));
+        let range: Option<Range<i64>> =
+            self.options.part.range.as_ref().map(|range| on_axis(range.start)..on_axis(range.end));
+        let mut failed = None;
+        let mut progress = self.progress.borrow_mut();
+        let missing = self.recording.visit_in_time_order(range, &mut **progress, &mut |timed| {
+            if !self.is_asked_for(timed.process, timed.thread) {
+                return ControlFlow::Continue(());
+            }
+            let shifted = TimedEvent { time_ns: timed.time_ns.saturating_sub(begin), ..timed };
+            match event(shifted) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        self.missed(&missing);
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn is_asked_for(&self, process: &ProcessRecording, number: u32) -> bool {
+        let part = &self.options.part;
+        let mut threads = process.dictionary().threads();
+        part.threads.is_empty() || part.takes(threads.find(|thread| thread.number == number))
+    }
+
+    /// What could not be read so far, a sentence each.
+    pub(crate) fn into_report(self) -> Vec<String> {
+        let mut told = self.missing.into_inner().sentences();
+        told.extend(self.recording.processes().iter().flat_map(|process| process.missing().sentences()));
+        told
+    }
+
+    fn missed(&self, missing: &Missing) {
+        self.missing.borrow_mut().add_all(missing);
+    }
+}
