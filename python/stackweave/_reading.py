@@ -8,10 +8,26 @@ from . import _native
 from ._native import StackweaveError
 
 if TYPE_CHECKING:
+    import os
+    import pstats
     from collections.abc import Iterable, Iterator
 
     from ._native import CallTree, Event
 
+    _Format = Literal[
+        "pstats",
+        "chrome",
+        "perfetto",
+        "speedscope",
+        "pprof",
+        "folded",
+        "flamegraph",
+        "callgraph",
+        "dot",
+        "firefox",
+        "json",
+        "parquet",
+    ]
     _Kind = Literal["python", "native", "script", "extra", "label"]
     _Measure = Literal["time", "samples", "bytes", "allocations", "live"]
 
@@ -115,6 +131,71 @@ class Reading(_native.Feed):
         rows = self._files().top(_selection(process, thread, start, end), options)
         return [FunctionCost(*row) for row in rows[:limit]]
 
+    def stats(
+        self,
+        *,
+        process: int | None = None,
+        thread: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        kinds: Iterable[_Kind] = (),
+        all: bool | None = None,
+    ) -> pstats.Stats:
+        """The statistics of cProfile: what export(format="pstats") writes, loaded. The arguments are those of tree()."""
+        import marshal
+        import pstats
+
+        options = _profile_options(None, include, exclude, kinds, False, all)
+        table = self._files().pstats(_selection(process, thread, start, end), options)
+        return pstats.Stats(_Profiled(marshal.loads(table)))
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: _Format | None = None,
+        measure: _Measure | None = None,
+        process: int | None = None,
+        thread: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        kinds: Iterable[_Kind] = (),
+        lines: bool = False,
+        all: bool | None = None,
+        title: str | None = None,
+        time_order: bool = False,
+        before: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
+    ) -> str:
+        """Writes it in the format of a viewer, and gives the path.
+
+        The format is the one that the name of the path ends for, unless it is said: pstats (.prof), chrome (.json),
+        perfetto (.pftrace), speedscope (.speedscope.json), pprof (.pb.gz), folded (.folded), flamegraph (.svg),
+        callgraph (.callgraph.svg), dot (.dot), firefox (.firefox.json), json (.jsonl) or parquet (a folder). Pictures
+        leave out internals unless all is True, the others nothing unless it is False. A flame graph is in the order of
+        time with time_order, and coloured by what changed since the recording before. The rest is as for tree().
+        A file that is there is replaced only with overwrite, and stays as it is if something fails.
+        """
+        import os
+        import warnings
+
+        request = {
+            "path": os.fspath(path),
+            "format": format,
+            "title": title,
+            "time_order": time_order,
+            "before": None if before is None else os.fspath(before),
+            "overwrite": overwrite,
+        }
+        options = _profile_options(measure, include, exclude, kinds, lines, all)
+        for sentence in self._files().export(_selection(process, thread, start, end), options, request):
+            warnings.warn(sentence, stacklevel=2)
+        return os.fspath(path)
+
     def _files(self) -> _native.OpenedRecording:
         """The recording as it can be read."""
         if self._opened_files is None:
@@ -122,6 +203,16 @@ class Reading(_native.Feed):
                 raise StackweaveError("a recording can be read when it is stopped")
             self._opened_files = _native.OpenedRecording([self.path])
         return self._opened_files
+
+
+class _Profiled:
+    """What pstats takes for a profiler."""
+
+    def __init__(self, stats: dict[Any, Any]) -> None:
+        self.stats = stats
+
+    def create_stats(self) -> None:
+        pass
 
 
 def _selection(process: int | None, thread: int | None, start: float | None, end: float | None) -> dict[str, Any]:
@@ -134,7 +225,7 @@ def _profile_options(
     exclude: Iterable[str],
     kinds: Iterable[str],
     lines: bool,
-    all: bool,
+    all: bool | None,
 ) -> dict[str, Any]:
     def texts(value: Iterable[str]) -> list[str]:
         return [value] if isinstance(value, str) else list(value)

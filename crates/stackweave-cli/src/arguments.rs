@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Top(Top),
     /// Show what costs more, or less, than before
     Diff(Diff),
+    /// Write a recording in the format of a viewer
+    Export(Export),
     /// Put the recordings of many processes or machines into one file
     Merge(Merge),
 }
@@ -85,6 +87,34 @@ pub(crate) struct Diff {
     /// Compare paths of calls, and not functions
     #[arg(long)]
     pub(crate) paths: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// Recordings to export, together
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recordings: Vec<PathBuf>,
+    /// The format: pstats, chrome, perfetto, speedscope, pprof, folded, flamegraph, callgraph, dot, firefox, json or parquet;
+    /// if not given, the name of the output tells it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) format: Option<String>,
+    /// The file to write (for parquet, a folder); if not given, the recording's name with the format's end
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    /// What it is called; if not given, the command line of the program
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// Draw a flame graph in the order of time, and do not merge what is equal
+    #[arg(long)]
+    pub(crate) time_order: bool,
+    /// Colour a flame graph by what changed since this recording
+    #[arg(long, value_name = "RECORDING")]
+    pub(crate) before: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@
 mod arguments;
 mod calendar;
 mod diff;
+mod export;
 mod failure;
 mod info;
 mod info_json;
@@ -51,6 +52,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
     }
 }

@@ -20,14 +20,24 @@ pub(crate) struct Selected {
 }
 
 impl Selection {
+    /// Opens recordings, with the processes that are asked for.
+    pub(crate) fn recording(&self, paths: &[impl AsRef<Path>]) -> Result<Recording, Failure> {
+        let mut recording = Recording::open_all(paths).map_err(Failure::new)?;
+        self.check_processes(&recording)?;
+        if !self.process.is_empty() {
+            recording.retain(|process| self.process.contains(&process.start().pid));
+        }
+        self.check_threads(recording.processes())?;
+        Ok(recording)
+    }
+
     /// Opens recordings and makes a profile of the part that is asked for.
     pub(crate) fn profile(&self, paths: &[impl AsRef<Path>]) -> Result<Selected, Failure> {
-        let recording = Recording::open_all(paths).map_err(Failure::new)?;
-        let processes = self.processes(&recording)?;
-        self.check_threads(&processes)?;
+        let recording = self.recording(paths)?;
+        let processes = recording.processes();
         let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
         let mut progress = Progress::new("Reading", processes.iter().map(ProcessRecording::bytes).sum());
-        let done = aggregate(&processes, &self.options()?, Some(&symbolizer), &mut |bytes| progress.at(bytes));
+        let done = aggregate(processes, &self.options()?, Some(&symbolizer), &mut |bytes| progress.at(bytes));
         drop(progress);
         let aggregated = done.map_err(Failure::new)?;
         let mut remarks = recording.report();
@@ -47,7 +57,12 @@ impl Selection {
         View { show_all: self.all, filter }
     }
 
-    fn options(&self) -> Result<AggregateOptions, Failure> {
+    /// Whether it is said which frames are shown.
+    pub(crate) fn has_view(&self) -> bool {
+        self.all || !self.view().filter.is_empty()
+    }
+
+    pub(crate) fn options(&self) -> Result<AggregateOptions, Failure> {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (from, to) = (self.from.map_or(0, nanoseconds), self.to.map_or(u64::MAX, nanoseconds));
         if from >= to {
@@ -61,7 +76,7 @@ impl Selection {
         })
     }
 
-    fn processes(&self, recording: &Recording) -> Result<Vec<ProcessRecording>, Failure> {
+    fn check_processes(&self, recording: &Recording) -> Result<(), Failure> {
         let all = recording.processes();
         for pid in &self.process {
             if !all.iter().any(|process| process.start().pid == *pid) {
@@ -69,9 +84,7 @@ impl Selection {
                 return Err(Failure::new(format!("there is no process {pid}, but {}", known.join(", "))));
             }
         }
-        let is_wanted =
-            |process: &&ProcessRecording| self.process.is_empty() || self.process.contains(&process.start().pid);
-        Ok(all.iter().filter(is_wanted).cloned().collect())
+        Ok(())
     }
 
     fn check_threads(&self, processes: &[ProcessRecording]) -> Result<(), Failure> {

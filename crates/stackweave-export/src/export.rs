@@ -1,5 +1,6 @@
 //! From a recording to a file in a format.
 
+use std::io::Write;
 use std::path::Path;
 
 use stackweave_profile::View;
@@ -34,14 +35,31 @@ pub fn export(
     with: (Option<&Symbolizer>, &mut dyn FnMut(u64)),
 ) -> Result<Exported, ExportError> {
     let (symbolizer, progress) = with;
-    let view = View { show_all: !is_picture(format), ..View::default() };
-    let source = Source::new(recording, symbolizer, options, view, progress);
+    let source = Source::new(recording, symbolizer, options, default_view(format), progress);
     let bytes = if format == Format::Parquet {
         write_folder(path, options.overwrite, |folder| formats::write_parquet(&source, folder))?
     } else {
         write_file(path, options.overwrite, |out| formats::write(&source, format, out))?
     };
     Ok(Exported { bytes, missing: source.into_report() })
+}
+
+/// Writes a recording in a format, but for Parquet, which is no single file, to wherever it shall go.
+pub fn write(
+    recording: &Recording,
+    format: Format,
+    out: &mut dyn Write,
+    options: &ExportOptions<'_>,
+    with: (Option<&Symbolizer>, &mut dyn FnMut(u64)),
+) -> Result<Vec<String>, ExportError> {
+    let (symbolizer, progress) = with;
+    let source = Source::new(recording, symbolizer, options, default_view(format), progress);
+    formats::write(&source, format, out)?;
+    Ok(source.into_report())
+}
+
+fn default_view(format: Format) -> View {
+    View { show_all: !is_picture(format), ..View::default() }
 }
 
 /// Whether a person looks at it as it is, and has no viewer that can hide frames.

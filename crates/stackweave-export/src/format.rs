@@ -60,6 +60,15 @@ impl Format {
         FORMATS.iter().find(|(format, _, _)| *format == self).map_or("", |(_, name, _)| name)
     }
 
+    /// How a file name of its own ends.
+    pub fn suffix(self) -> &'static str {
+        FORMATS
+            .iter()
+            .find(|(format, _, _)| *format == self)
+            .and_then(|(_, _, ends)| ends.first())
+            .map_or("", |end| end)
+    }
+
     /// The format that a file of this name is expected in.
     pub fn of_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;

@@ -13,7 +13,7 @@ mod output;
 mod source;
 
 pub use error::ExportError;
-pub use export::{Exported, export};
+pub use export::{Exported, export, write};
 pub use format::{Format, UnknownFormat};
 pub use options::ExportOptions;
 pub use source::Source;

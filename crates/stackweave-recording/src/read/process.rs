@@ -30,6 +30,11 @@ impl ProcessRecording {
         Self { source, path, section: Arc::new(section) }
     }
 
+    /// Whether both are the same recording, opened once.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.section, &other.section)
+    }
+
     /// Whose it is.
     pub fn start(&self) -> &Start {
         &self.section.start

@@ -20,7 +20,7 @@ use crate::file::SYNC;
 ///
 /// Opening reads what is defined and where events lie, but not the events: memory is taken for the definitions, and
 /// some 40 bytes for each block of events. A file that is still being written is read as far as it is whole.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Recording {
     processes: Vec<ProcessRecording>,
     missing: Missing,
@@ -58,6 +58,11 @@ impl Recording {
     /// The processes, in the order of their files.
     pub fn processes(&self) -> &[ProcessRecording] {
         &self.processes
+    }
+
+    /// Leaves out the processes for which this is false.
+    pub fn retain(&mut self, keep: impl FnMut(&ProcessRecording) -> bool) {
+        self.processes.retain(keep);
     }
 
     /// What is missing and can't be said to be some process's: each of those says what it lacks itself.

@@ -3,6 +3,7 @@
 mod event;
 mod event_values;
 mod events;
+mod exporting;
 mod info;
 mod named_process;
 mod profile;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use stackweave_recording::{OpenError, ProcessRecording, ReadError, Recording, TimeAxis};
 
 use self::events::Events;
@@ -67,6 +68,15 @@ impl OpenedRecording {
         Err(StackweaveError::new_err(message))
     }
 
+    /// The recording with these processes alone.
+    fn with_chosen(&self, selection: &Selection) -> PyResult<Recording> {
+        let chosen = self.chosen(selection)?;
+        let mut recording = self.recording.clone();
+        let is_it = |process: &ProcessRecording| chosen.iter().any(|other| other.recording.is_same(process));
+        recording.retain(is_it);
+        Ok(recording)
+    }
+
     /// How much later than the first one this process began to record.
     fn offset_of(&self, process: &ProcessRecording) -> i64 {
         self.axis.time_ns(process, 0).saturating_sub(self.base)
@@ -92,6 +102,7 @@ pub(super) fn read_error(error: &ReadError) -> PyErr {
     StackweaveError::new_err(error.to_string())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
 #[pymethods]
 impl OpenedRecording {
     #[new]
@@ -133,7 +144,7 @@ impl OpenedRecording {
         selection: Selection,
         options: profile::ProfileOptions,
     ) -> PyResult<Bound<'py, tree::PyCallTree>> {
-        let profile = profile::of(py, self, &selection, options)?;
+        let profile = profile::of(py, self, &selection, &options)?;
         tree::PyCallTree::root(py, profile)
     }
 
@@ -144,8 +155,29 @@ impl OpenedRecording {
         selection: Selection,
         options: profile::ProfileOptions,
     ) -> PyResult<Bound<'py, PyList>> {
-        let profile = profile::of(py, self, &selection, options)?;
+        let profile = profile::of(py, self, &selection, &options)?;
         tree::rows(py, &profile)
+    }
+
+    /// Writes a file in the format of a viewer. Gives what is missing in it, a sentence each.
+    fn export(
+        &self,
+        py: Python<'_>,
+        selection: Selection,
+        options: profile::ProfileOptions,
+        request: exporting::ExportRequest,
+    ) -> PyResult<Vec<String>> {
+        exporting::to_file(py, self, &selection, &options, request)
+    }
+
+    /// The statistics of cProfile, as it marshals them.
+    fn pstats<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Selection,
+        options: profile::ProfileOptions,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        exporting::pstats(py, self, &selection, &options)
     }
 }
 

@@ -6,6 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use stackweave_profile::{AggregateOptions, Filter, FrameKind, Measure, Pattern, Profile, View, aggregate};
 
+use stackweave_recording::Recording;
+
 use super::named_process::symbolizer;
 use super::{OpenedRecording, Selection, read_error};
 
@@ -18,7 +20,7 @@ pub(crate) struct ProfileOptions {
     exclude: Vec<String>,
     kinds: Vec<String>,
     lines: bool,
-    all: bool,
+    all: Option<bool>,
 }
 
 /// The profile that is asked for, of what is to be seen.
@@ -26,31 +28,48 @@ pub(super) fn of(
     py: Python<'_>,
     opened: &OpenedRecording,
     selection: &Selection,
-    options: ProfileOptions,
+    options: &ProfileOptions,
 ) -> PyResult<Profile> {
-    let ProfileOptions { measure, include, exclude, kinds, lines, all } = options;
-    let view = View {
-        show_all: all,
-        filter: Filter {
-            include: patterns(&include),
-            exclude: patterns(&exclude),
-            kinds: kinds.iter().map(|kind| kind_named(kind)).collect::<PyResult<_>>()?,
-        },
-    };
-    let measure = measure.as_deref().map(measure_named).transpose()?;
-    let chosen: Vec<_> = opened.chosen(selection)?.iter().map(|process| process.recording.clone()).collect();
-    // The ranges of a profile begin with the first process that is in it.
-    let first = chosen.iter().map(|process| opened.offset_of(process)).min().unwrap_or(0);
-    let local = |ns: i64| u64::try_from(ns.saturating_sub(first)).unwrap_or(0);
-    let range: Option<Range<u64>> = selection.range().map(|range| local(range.start)..local(range.end));
-    let threads = selection.thread.map(|tid| tid.to_string()).into_iter().collect();
-    let options = AggregateOptions { measure, threads, range, lines, ..AggregateOptions::default() };
+    let view = options.view()?;
+    let chosen = opened.with_chosen(selection)?;
+    let options = aggregate_options(opened, &chosen, selection, options)?;
     let symbolizer = symbolizer()?;
     let made = py.detach(|| {
-        let made = aggregate(&chosen, &options, Some(symbolizer), &mut |_| {})?;
+        let made = aggregate(chosen.processes(), &options, Some(symbolizer), &mut |_| {})?;
         Ok(made.merged().view(&view))
     });
     made.map_err(|error| read_error(&error))
+}
+
+/// Which part of the processes that were chosen is counted, and how.
+pub(super) fn aggregate_options(
+    opened: &OpenedRecording,
+    chosen: &Recording,
+    selection: &Selection,
+    options: &ProfileOptions,
+) -> PyResult<AggregateOptions> {
+    let measure = options.measure.as_deref().map(measure_named).transpose()?;
+    // The ranges of a profile begin with the first process that is in it.
+    let first = chosen.processes().iter().map(|process| opened.offset_of(process)).min().unwrap_or(0);
+    let local = |ns: i64| u64::try_from(ns.saturating_sub(first)).unwrap_or(0);
+    let range: Option<Range<u64>> = selection.range().map(|range| local(range.start)..local(range.end));
+    let threads = selection.thread.map(|tid| tid.to_string()).into_iter().collect();
+    Ok(AggregateOptions { measure, threads, range, lines: options.lines, ..AggregateOptions::default() })
+}
+
+impl ProfileOptions {
+    /// Which frames are shown: internals are not, if nothing is said.
+    fn view(&self) -> PyResult<View> {
+        let kinds = self.kinds.iter().map(|kind| kind_named(kind)).collect::<PyResult<_>>()?;
+        let filter = Filter { include: patterns(&self.include), exclude: patterns(&self.exclude), kinds };
+        Ok(View { show_all: self.all.unwrap_or(false), filter })
+    }
+
+    /// The same; `None` if nothing is said at all.
+    pub(super) fn said_view(&self) -> PyResult<Option<View>> {
+        let view = self.view()?;
+        Ok((self.all.is_some() || !view.filter.is_empty()).then_some(view))
+    }
 }
 
 fn patterns(texts: &[String]) -> Vec<Pattern> {

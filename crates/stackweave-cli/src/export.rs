@@ -1,0 +1,73 @@
+//! `stackweave export`: a recording in the format of a viewer.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use stackweave_export::{ExportOptions, Format, export};
+use stackweave_profile::Measure;
+use stackweave_recording::Recording;
+use stackweave_symbolize::{Options, Symbolizer};
+
+use crate::arguments::Export;
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
+    let format = format(arguments)?;
+    let output = arguments.output.clone().unwrap_or_else(|| beside(&arguments.recordings[0], format));
+    let recording = arguments.selection.recording(&arguments.recordings)?;
+    let before = arguments.before.as_deref().map(Recording::open).transpose().map_err(Failure::new)?;
+    let is_said = arguments.selection.has_view();
+    let options = ExportOptions {
+        part: arguments.selection.options()?,
+        view: is_said.then(|| arguments.selection.view()),
+        title: arguments.title.clone(),
+        time_order: arguments.time_order,
+        before: before.as_ref(),
+        overwrite: arguments.force,
+    };
+    let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
+    let mut progress = Progress::new("Exporting", recording.bytes());
+    let done = export(&recording, format, &output, &options, (Some(&symbolizer), &mut |bytes| progress.at(bytes)));
+    drop(progress);
+    let done = done.map_err(|error| match error {
+        stackweave_export::ExportError::Exists(_) => Failure::new(format!("{error}; --force replaces it")),
+        _ => Failure::new(error),
+    })?;
+    let mut said = io::stderr().lock();
+    for sentence in &done.missing {
+        let _ = writeln!(said, "stackweave: {sentence}");
+    }
+    let size = Measure::AllocatedBytes.text(cast(done.bytes));
+    let _ = writeln!(said, "Wrote {} ({format}, {size}).", output.display());
+    Ok(())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+const fn cast(bytes: u64) -> f64 {
+    bytes as f64
+}
+
+/// The format that is asked for, or that the name of the output says.
+fn format(arguments: &Export) -> Result<Format, Failure> {
+    if let Some(name) = &arguments.format {
+        return name.parse().map_err(Failure::new);
+    }
+    let Some(output) = &arguments.output else {
+        return Err(Failure::new("say a format with --format, or a file with --output whose name tells it"));
+    };
+    Format::of_path(output).ok_or_else(|| {
+        let names: Vec<&str> = Format::all().map(Format::name).collect();
+        Failure::new(format!(
+            "{} does not say a format by its name; --format takes {}",
+            output.display(),
+            names.join(", ")
+        ))
+    })
+}
+
+/// The recording's name with the format's end, in the folder where the command runs.
+fn beside(recording: &Path, format: Format) -> PathBuf {
+    let name = recording.file_stem().unwrap_or("recording".as_ref()).to_string_lossy();
+    PathBuf::from(format!("{name}{}", format.suffix()))
+}

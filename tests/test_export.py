@@ -1,0 +1,104 @@
+"""Recordings in the formats of viewers, from Python."""
+
+import io
+import json
+import os
+import subprocess
+import warnings
+
+import stackweave
+from tests.recordings import RecordingCase
+from tests.support import PYTHON
+
+FORMATS = {
+    "pstats": "out.prof",
+    "chrome": "out.json",
+    "perfetto": "out.pftrace",
+    "speedscope": "out.speedscope.json",
+    "pprof": "out.pb.gz",
+    "folded": "out.folded",
+    "flamegraph": "out.svg",
+    "callgraph": "out.callgraph.svg",
+    "dot": "out.dot",
+    "firefox": "out.firefox.json",
+    "json": "out.jsonl",
+    "parquet": "out.parquet",
+}
+
+
+class Export(RecordingCase):
+    def setUp(self):
+        super().setUp()
+        with self.recording() as recording, recording.span("outer"):
+            for _ in range(3):
+                with recording.span("inner"):
+                    recording.instant("seen")
+        self.opened = stackweave.open(self.path)
+
+    def out(self, name):
+        return os.path.join(self.folder, name)
+
+    def test_every_format_is_written_by_its_name_and_by_its_suffix(self):
+        for format, name in FORMATS.items():
+            with self.subTest(format):
+                path = self.opened.export(self.out(name))
+                self.assertTrue(os.path.exists(path))
+                if format == "parquet":
+                    continue
+                other = self.opened.export(self.out("other"), format=format, overwrite=True)
+                self.assertGreater(os.path.getsize(other), 0)
+        self.assertFalse([name for name in os.listdir(self.folder) if name.startswith(".")])
+
+    def test_statistics_are_those_of_pstats(self):
+        stats = self.opened.stats()
+        calls = {name: row[:2] for (_, _, name), row in stats.stats.items()}
+        self.assertEqual(calls, {"outer": (1, 1), "inner": (3, 3)})
+        text = io.StringIO()
+        stats.stream = text
+        stats.sort_stats("cumulative").print_stats().print_callers()
+        self.assertIn("inner", text.getvalue())
+
+    def test_a_chrome_trace_has_every_span(self):
+        with open(self.opened.export(self.out("a.json"))) as file:
+            events = json.load(file)["traceEvents"]
+        self.assertEqual([event["name"] for event in events if event["ph"] == "X"].count("inner"), 3)
+
+    def test_what_is_there_is_replaced_only_if_that_is_wanted(self):
+        path = self.out("a.svg")
+        self.opened.export(path)
+        with self.assertRaisesRegex(FileExistsError, "overwrite"):
+            self.opened.export(path)
+        self.opened.export(path, overwrite=True)
+
+    def test_what_can_not_be_written_is_one_sentence(self):
+        with self.assertRaisesRegex(ValueError, "there is no format xls, but callgraph, "):
+            self.opened.export(self.out("a"), format="xls")
+        with self.assertRaisesRegex(ValueError, "does not say a format"):
+            self.opened.export(self.out("a.xls"))
+        with self.assertRaisesRegex(OSError, "no/such/a.svg"):
+            self.opened.export(self.out("no/such/a.svg"))
+        with self.assertRaisesRegex(stackweave.StackweaveError, "no process 1"):
+            self.opened.export(self.out("a.svg"), process=1)
+
+    def test_a_recording_that_is_not_whole_is_exported_with_a_warning(self):
+        with open(self.path, "rb") as file:
+            whole = file.read()
+        with open(self.out("cut.swv"), "wb") as file:
+            file.write(whole[:-3])
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            stackweave.open(self.out("cut.swv")).export(self.out("cut.folded"))
+        self.assertTrue(any("not closed" in str(warning.message) for warning in said))
+
+    def test_the_command_exports(self):
+        done = subprocess.run(
+            [PYTHON, "-m", "stackweave", "export", "out.swv", "--format", "folded"],
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            timeout=60,
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.assertRegex(done.stderr, r"Wrote out\.folded \(folded, ")
+        with open(self.out("out.folded")) as file:
+            self.assertIn("outer;inner", file.read())
