@@ -10,6 +10,8 @@ mod format;
 mod formats;
 mod options;
 mod output;
+#[allow(dead_code, reason = "each format uses a part of it")]
+mod protobuf;
 mod source;
 
 pub use error::ExportError;

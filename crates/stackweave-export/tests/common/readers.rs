@@ -1,0 +1,57 @@
+//! The programs that read exports: a Python with readers from `PyPI`, and what the system may have.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A folder with the programs of `scripts/export-readers.txt`: that which `STACKWEAVE_READERS` names, or one that is set up
+/// now. `None`, said in a line, where that is not possible; on CI it must be.
+fn readers() -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os("STACKWEAVE_READERS") {
+        return Some(folder.into());
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/export-readers");
+    let why = match Command::new(script).output() {
+        Ok(output) if output.status.success() => {
+            return Some(String::from_utf8(output.stdout).unwrap().trim_end().into());
+        }
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => error.to_string(),
+    };
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "no readers: {why}");
+    println!("skipped: no readers: {}", why.lines().last().unwrap_or_default());
+    None
+}
+
+/// A program of the readers, `python` among them.
+pub fn reader(program: &str) -> Option<Command> {
+    readers().map(|folder| Command::new(folder.join(program)))
+}
+
+/// A script of `tests/python`, to be run by the readers' Python.
+pub fn reader_script(name: &str) -> Option<Command> {
+    let mut command = reader("python")?;
+    command.arg("-I").arg(script(name));
+    Some(command)
+}
+
+/// Where a script of `tests/python` is.
+pub fn script(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests/python", name].iter().collect()
+}
+
+/// A program that the system may have. It is asked for its version, or whatever `probe` says.
+pub fn system_program(program: &str, probe: &str) -> Option<Command> {
+    let is_there = Command::new(program).arg(probe).output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        println!("skipped: {program} is not installed");
+    }
+    is_there.then(|| Command::new(program))
+}
+
+/// Runs a command that must succeed, and gives what it printed.
+pub fn run(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let (said, complained) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{said}\n{complained}");
+    said.into_owned()
+}
