@@ -8,6 +8,7 @@ mod error;
 mod export;
 mod format;
 mod formats;
+mod marshal;
 mod options;
 mod output;
 #[allow(dead_code, reason = "each format uses a part of it")]

@@ -1,6 +1,7 @@
 //! The formats, a file each.
 
 mod folded;
+mod pstats;
 
 use std::io::Write;
 use std::path::Path;
@@ -13,6 +14,7 @@ use crate::source::Source;
 pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) -> Result<(), ExportError> {
     match format {
         Format::Folded => folded::write(source, out),
+        Format::Pstats => pstats::write(source, out),
         _ => Err(ExportError::NotThis(format!("{format} is not there yet"))),
     }
 }

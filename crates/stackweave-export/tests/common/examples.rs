@@ -63,6 +63,11 @@ struct Frames {
 /// Samples: weight 3 on main;Model.step;outer;inner and 2 on fib. Allocations: 4096 bytes on main;Model.step that are
 /// freed, 100 bytes on main;Model.step;fib and 28 bytes on nothing that stay.
 pub fn example() -> Tape {
+    example_with_ticks(1_000_000_000)
+}
+
+/// The same with a slower clock: so many ticks a second.
+pub fn example_with_ticks(ticks_per_second: u64) -> Tape {
     let mut tape = Tape::started(&Start {
         pid: PID,
         parent_pid: 1,
@@ -71,6 +76,7 @@ pub fn example() -> Tape {
         command_line: vec!["python3".to_owned(), "train.py".to_owned()],
         python: Some("3.13.0".to_owned()),
         started_wall_ns: STARTED_NS,
+        ticks_per_second,
         ..Start::default()
     });
     tape.thread(MAIN_THREAD, PID, "main");
