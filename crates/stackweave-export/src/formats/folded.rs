@@ -2,41 +2,98 @@
 
 use std::io::Write;
 
-use stackweave_profile::{Function, NodeId, Profile};
+use stackweave_profile::{Function, NodeId, Profile, ProfileFrame};
 
 use crate::error::ExportError;
 use crate::source::Source;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let profile = source.profile()?;
-    let tree = profile.tree();
-    let mut paths: Vec<String> = vec![String::new(); tree.nodes().len()];
-    for (id, node) in tree.iter() {
-        let name = name(profile.functions().function_of(node.frame));
-        let above = &paths[node.parent.index()];
-        let path = if above.is_empty() { name } else { format!("{above};{name}") };
+    let name = |frame: &ProfileFrame| name(profile.functions().function(frame.function), frame.line);
+    let names: Vec<String> = profile.functions().frames().iter().map(name).collect();
+    let children = profile.tree().children();
+    let mut path = String::new();
+    // Nodes that are still to be written, and how much of the path is that of their callers.
+    let mut waiting: Vec<(NodeId, usize)> = Vec::new();
+    let below = |node: NodeId, length: usize, waiting: &mut Vec<(NodeId, usize)>| {
+        waiting.extend(children.get(node).iter().rev().map(|child| (*child, length)));
+    };
+    below(NodeId::ROOT, 0, &mut waiting);
+    while let Some((id, callers)) = waiting.pop() {
+        let node = profile.tree().node(id);
+        path.truncate(callers);
+        if callers > 0 {
+            path.push(';');
+        }
+        path.push_str(&names[node.frame.index()]);
         if node.cost.own > 0 {
             writeln!(out, "{path} {}", node.cost.own)?;
         }
-        paths[id.index()] = path;
+        below(id, path.len(), &mut waiting);
     }
     write_rest(&profile, out)
 }
 
 /// What belongs to no function.
 fn write_rest(profile: &Profile, out: &mut dyn Write) -> Result<(), ExportError> {
-    match profile.tree().node(NodeId::ROOT).cost.own {
+    match profile.without_frame() {
         own if own > 0 => Ok(writeln!(out, "(unknown) {own}")?),
         _ => Ok(()),
     }
 }
 
-/// A name that keeps to its place: no separator, no line's end.
-fn name(function: &Function) -> String {
+/// A function with the file or module that it is in, and the line if lines are told apart.
+fn name(function: &Function, line: Option<u32>) -> String {
     let place = function.filename.as_deref().or_else(|| function.module_name().map(|name| &**name));
-    let name = match place {
-        Some(place) => format!("{} ({})", function.full_name(), place.rsplit('/').next().unwrap_or(place)),
-        None => function.full_name().to_string(),
-    };
-    name.replace(';', ":").replace(['\n', '\r'], " ")
+    let file = place.map(|place| place.rsplit('/').next().unwrap_or(place));
+    let name = function.full_name();
+    plain(&match (file, line) {
+        (Some(file), Some(line)) => format!("{name} ({file}:{line})"),
+        (Some(file), None) => format!("{name} ({file})"),
+        (None, Some(line)) => format!("{name} ({line})"),
+        (None, None) => name.to_string(),
+    })
+}
+
+/// The name as text that keeps to its place: without separators and ends of lines. Readers take a number behind a space
+/// for a cost, and two of them for the costs of two profiles, so a name does not end like that.
+fn plain(name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .map(|letter| match letter {
+            ';' => ':',
+            control if control.is_control() => ' ',
+            letter => letter,
+        })
+        .collect();
+    let mut plain = plain.trim().to_owned();
+    let number = plain.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    if number.len() < plain.len() && number.ends_with(char::is_whitespace) {
+        let end = plain.split_off(number.trim_end().len());
+        plain.push('_');
+        plain.push_str(end.trim_start());
+    }
+    if plain.is_empty() { "(empty)".to_owned() } else { plain }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn names_can_be_told_from_what_stands_around_them() {
+        for (name, expected) in [
+            ("f (a.py)", "f (a.py)"),
+            ("a;b", "a:b"),
+            ("a\nb\r\0c", "a b  c"),
+            (" \t ", "(empty)"),
+            ("epoch 12", "epoch_12"),
+            ("took  1.5 ", "took_1.5"),
+            ("12", "12"),
+            ("epoch 1 2", "epoch 1_2"),
+            ("f12", "f12"),
+        ] {
+            assert_eq!(plain(name), expected);
+        }
+    }
 }

@@ -1,5 +1,7 @@
-"""cProfile as an oracle: `pstats_oracle.py ORACLE record COUNT FOLDER` runs programs of ORACLE, the script that makes
-random ones, prints their events and dumps what cProfile counted; `compare` then holds NUMBER.ours.prof against NUMBER.prof.
+"""cProfile as an oracle of dumps.
+
+`pstats_oracle.py ORACLE record COUNT FOLDER` runs programs of ORACLE, the script that makes random ones, prints their
+events and dumps what cProfile counted; `compare` then holds NUMBER.ours.prof against NUMBER.prof.
 """
 
 import importlib.util
