@@ -45,7 +45,7 @@ impl GroupCosts {
         frames
     }
 
-    fn costs(&self, measure: Measure) -> Option<&StackCosts> {
+    pub(crate) fn costs(&self, measure: Measure) -> Option<&StackCosts> {
         match measure {
             Measure::WallTime => None,
             Measure::Samples => Some(&self.samples),
@@ -124,11 +124,7 @@ impl Paths<'_> {
                 Place::Stack(stack) => self.stack(stack),
                 Place::Span(node) => self.span(node, spans),
             };
-            let own = match measure {
-                Measure::Allocations => i64::try_from(cost.events).unwrap_or(i64::MAX),
-                _ => cost.sum,
-            };
-            self.builder.add(node, cost.events, own);
+            self.builder.add(node, cost.events, cost.value(measure));
         }
     }
 
@@ -193,7 +189,7 @@ impl Paths<'_> {
         };
         let names = self.names;
         let intern = |frame: &Frame| {
-            let function = self.functions.intern(function(frame, module.as_ref()));
+            let function = self.functions.intern(Function::of_frame(frame, module.as_ref()));
             self.functions.intern_frame(function, frame.position.line.filter(|_| self.lines))
         };
         names.of(number).iter().rev().map(intern).collect()
@@ -205,19 +201,22 @@ impl Paths<'_> {
     }
 }
 
-fn function(frame: &Frame, module: Option<&Arc<FunctionModule>>) -> Function {
-    let name = frame.qualname.as_deref().unwrap_or(&frame.name);
-    let path = match frame.kind {
-        FrameKind::Native => module.map(|module| module.path.to_string_lossy()),
-        _ => frame.filename.as_deref().map(Cow::Borrowed),
-    };
-    Function {
-        kind: frame.kind,
-        name: Arc::clone(&frame.name),
-        qualname: frame.qualname.clone(),
-        filename: frame.filename.clone(),
-        module: module.cloned(),
-        first_line: frame.first_line,
-        origin: CodePlace { kind: frame.kind, name, path: &path.unwrap_or_default() }.origin(),
+impl Function {
+    /// The function of a frame, which a native one shares its module with.
+    pub fn of_frame(frame: &Frame, module: Option<&Arc<FunctionModule>>) -> Self {
+        let name = frame.qualname.as_deref().unwrap_or(&frame.name);
+        let path = match frame.kind {
+            FrameKind::Native => module.map(|module| module.path.to_string_lossy()),
+            _ => frame.filename.as_deref().map(Cow::Borrowed),
+        };
+        Self {
+            kind: frame.kind,
+            name: Arc::clone(&frame.name),
+            qualname: frame.qualname.clone(),
+            filename: frame.filename.clone(),
+            module: module.cloned(),
+            first_line: frame.first_line,
+            origin: CodePlace { kind: frame.kind, name, path: &path.unwrap_or_default() }.origin(),
+        }
     }
 }

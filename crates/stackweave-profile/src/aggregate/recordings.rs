@@ -70,7 +70,7 @@ impl Aggregated {
 }
 
 /// The time that was asked for, on the clock of each process.
-fn ranges(processes: &[ProcessRecording], range: Option<&Range<u64>>) -> Vec<Range<u64>> {
+pub(crate) fn ranges(processes: &[ProcessRecording], range: Option<&Range<u64>>) -> Vec<Range<u64>> {
     let axis = if processes.len() > 1 { TimeAxis::common(processes) } else { TimeAxis::SinceBase };
     let bases: Vec<i64> = processes.iter().map(|process| axis.time_ns(process, 0)).collect();
     let first = bases.iter().copied().min().unwrap_or(0);

@@ -1,5 +1,6 @@
 //! What stacks cost, before they have names.
 
+use crate::aggregate::measure::Measure;
 use crate::word_hash::WordMap;
 
 /// Where a cost belongs: a stack of the recording, or, where none was recorded, what its thread had begun.
@@ -22,6 +23,16 @@ pub(crate) struct StackCosts {
 pub(crate) struct StackCost {
     pub(crate) events: u64,
     pub(crate) sum: i64,
+}
+
+impl StackCost {
+    /// What it counts as.
+    pub(crate) fn value(self, measure: Measure) -> i64 {
+        match measure {
+            Measure::Allocations => i64::try_from(self.events).unwrap_or(i64::MAX),
+            _ => self.sum,
+        }
+    }
 }
 
 const SPAN: u64 = 1 << 32;

@@ -1,5 +1,7 @@
 //! A profile without the frames that its reader does not want to see.
 
+use core::mem;
+
 use crate::aggregate::call_tree::{NodeId, TreeBuilder};
 use crate::aggregate::function::{FrameIndex, Function, FunctionTable};
 use crate::aggregate::origin::Origin;
@@ -42,6 +44,26 @@ pub struct View {
     pub filter: Filter,
 }
 
+impl View {
+    /// Whether a function is seen. `is_library` says whether its nearest caller that is not the interpreter is a
+    /// library's, seen or not; afterwards it says that for what the function calls.
+    pub fn shows(&self, function: &Function, is_library: &mut bool) -> bool {
+        self.shows_origin(function.origin, is_library) && self.filter.shows(function)
+    }
+
+    fn shows_origin(&self, origin: Origin, is_library: &mut bool) -> bool {
+        let is_hidden = match origin {
+            Origin::Interpreter => true,
+            Origin::Library => mem::replace(is_library, true),
+            Origin::Program => {
+                *is_library = false;
+                false
+            }
+        };
+        self.show_all || !is_hidden
+    }
+}
+
 /// What is seen, by whose code a function's callers are: nothing of the interpreter, and of a library only what somebody
 /// else called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,18 +94,9 @@ impl Profile {
             let above = nearest[node.parent.index()];
             let frame = self.functions.frame(node.frame);
             let function = self.functions.function(frame.function);
-            let is_hidden = match function.origin {
-                Origin::Interpreter => true,
-                Origin::Library => above.is_library,
-                Origin::Program => false,
-            };
-            let is_seen = shown[frame.function.index()] && (view.show_all || !is_hidden);
             let here = &mut nearest[id.index()];
-            here.is_library = match function.origin {
-                Origin::Interpreter => above.is_library,
-                Origin::Library => true,
-                Origin::Program => false,
-            };
+            here.is_library = above.is_library;
+            let is_seen = view.shows_origin(function.origin, &mut here.is_library) && shown[frame.function.index()];
             here.seen = if is_seen {
                 let same = frames[node.frame.index()].get_or_insert_with(|| {
                     let same = functions.intern(function.clone());
