@@ -4,7 +4,9 @@ use core::fmt;
 use std::cell::RefCell;
 use std::ops::{ControlFlow, Range};
 
-use stackweave_profile::{AggregateOptions, Grouping, PartProfile, Profile, RecordedNames, View, aggregate};
+use stackweave_profile::{
+    AggregateOptions, Grouping, PartProfile, Profile, RecordedCosts, RecordedNames, View, aggregate,
+};
 use stackweave_recording::{Missing, ProcessRecording, Recording, TimedEvent};
 use stackweave_symbolize::Symbolizer;
 
@@ -55,12 +57,48 @@ impl<'a> Source<'a> {
 
     /// What the export is called.
     pub fn title(&self) -> String {
-        let command = |process: &ProcessRecording| match process.start().command_line.as_slice() {
+        let first = || self.processes().first().map(|process| self.title_of(process)).unwrap_or_default();
+        self.options.title.clone().unwrap_or_else(first)
+    }
+
+    /// What a process is called: its command line, or the file that it runs.
+    pub fn title_of(&self, process: &ProcessRecording) -> String {
+        match process.start().command_line.as_slice() {
             [] => process.start().executable.clone(),
             words => words.join(" "),
-        };
-        let first = || self.processes().first().map(command).unwrap_or_default();
-        self.options.title.clone().unwrap_or_else(first)
+        }
+    }
+
+    /// What is seen.
+    pub fn view(&self) -> &View {
+        self.options.view.as_ref().unwrap_or(&self.default_view)
+    }
+
+    /// When the first of the processes began to record, on the axis of the recording.
+    fn begin(&self) -> i64 {
+        let axis = self.recording.time_axis();
+        self.processes().iter().map(|process| axis.time_ns(process, 0)).min().unwrap_or(0)
+    }
+
+    /// The time of the events that are asked for, in nanoseconds since the first process began to record.
+    pub fn time_range(&self) -> Range<u64> {
+        let begin = self.begin();
+        let since = |time: i64| u64::try_from(time.saturating_sub(begin)).unwrap_or(0);
+        let whole = self.recording.time_range().map_or(0..0, |range| since(range.start)..since(range.end));
+        match &self.options.part.range {
+            Some(asked) => {
+                let start = asked.start.clamp(whole.start, whole.end);
+                start..asked.end.clamp(start, whole.end)
+            }
+            None => whole,
+        }
+    }
+
+    /// A time since the first process began to record, by the wall clock.
+    pub fn wall_ns(&self, time_ns: u64) -> i64 {
+        let axis = self.recording.time_axis();
+        let first = self.processes().iter().min_by_key(|process| axis.time_ns(process, 0));
+        first.map_or(0, |process| process.timeline().wall_ns(time_ns))
     }
 
     /// The profile of everything that is asked for, as it is to be seen.
@@ -87,9 +125,17 @@ impl<'a> Source<'a> {
         let mut progress = self.progress.borrow_mut();
         let done = aggregate(recording.processes(), &options, self.symbolizer, &mut **progress)?;
         done.missing.iter().for_each(|missing| self.missed(missing));
-        let view = self.options.view.as_ref().unwrap_or(&self.default_view);
+        let view = self.view();
         let seen = |part: PartProfile| PartProfile { profile: part.profile.view(view), ..part };
         Ok(done.parts.into_iter().map(seen).collect())
+    }
+
+    /// What stacks cost, before they have names.
+    pub fn recorded_costs(&self, part: &AggregateOptions) -> Result<RecordedCosts<'a>, ExportError> {
+        let mut progress = self.progress.borrow_mut();
+        let costs = RecordedCosts::collect(self.recording.processes(), part, &mut **progress)?;
+        costs.missing().for_each(|missing| self.missed(missing));
+        Ok(costs)
     }
 
     /// Names of frames of a process, by their numbers in its recording.
@@ -103,8 +149,7 @@ impl<'a> Source<'a> {
         &self,
         event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        let axis = self.recording.time_axis();
-        let begin = self.processes().iter().map(|process| axis.time_ns(process, 0)).min().unwrap_or(0);
+        let begin = self.begin();
         let on_axis = |ns: u64| begin.saturating_add(i64::try_from(ns).unwrap_or(i64::MAX));
         let range: Option<Range<i64>> =
             self.options.part.range.as_ref().map(|range| on_axis(range.start)..on_axis(range.end));

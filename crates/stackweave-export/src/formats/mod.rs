@@ -1,6 +1,7 @@
 //! The formats, a file each.
 
 mod folded;
+mod pprof;
 mod pstats;
 
 use std::io::Write;
@@ -14,6 +15,7 @@ use crate::source::Source;
 pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) -> Result<(), ExportError> {
     match format {
         Format::Folded => folded::write(source, out),
+        Format::Pprof => pprof::write(source, out),
         Format::Pstats => pstats::write(source, out),
         _ => Err(ExportError::NotThis(format!("{format} is not there yet"))),
     }

@@ -1,0 +1,162 @@
+//! pprof's profiles: `profile.proto`, compressed.
+//!
+//! Each stack of each thread is a sample, with a value for every measure that the recording has anything of. A location is
+//! an address with all calls that were inlined there, or a line of an interpreter's function.
+
+mod fields;
+mod tables;
+
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCost, RecordedCosts};
+
+use self::tables::Tables;
+use crate::error::ExportError;
+use crate::protobuf::Message;
+use crate::source::Source;
+
+pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let mut out = GzEncoder::new(out, Compression::default());
+    let mut message = Message::default();
+    let read = read(source)?;
+    let columns: Vec<Column> =
+        read.iter().flat_map(|(_, measures)| measures).flat_map(|measure| columns(*measure)).collect();
+    let mut tables = Tables::new(source, &read);
+    write_head(source, &columns, &mut tables, &mut message);
+    let mut first = 0;
+    let mut failed = Ok(());
+    for (costs, measures) in &read {
+        for measure in measures {
+            let mine = self::columns(*measure);
+            costs.visit(*measure, |cost| {
+                if failed.is_ok() {
+                    write_sample(cost, (&mine, first, columns.len()), &mut tables, &mut message);
+                    failed = flush_if_long(&mut message, &mut out);
+                }
+            });
+            first += mine.len();
+        }
+    }
+    failed?;
+    tables.write(&mut message, |message| flush_if_long(message, &mut out))?;
+    out.write_all(message.as_bytes())?;
+    out.finish()?;
+    Ok(())
+}
+
+/// What was read, and which measures it is good for.
+type Read<'a> = Vec<(RecordedCosts<'a>, Vec<Measure>)>;
+
+fn read<'a>(source: &Source<'a>) -> Result<Read<'a>, ExportError> {
+    let asked = source.options().part.measure;
+    let costs = source.recorded_costs(&AggregateOptions {
+        grouping: Grouping::Threads,
+        // Blocks and bytes are told together.
+        measure: asked.map(|asked| if asked == Measure::Allocations { Measure::AllocatedBytes } else { asked }),
+        ..source.options().part.clone()
+    })?;
+    let mut measures = costs.measures();
+    measures
+        .retain(|measure| *measure != Measure::Allocations && asked.is_none_or(|asked| is_told_by(asked, *measure)));
+    if measures.is_empty() {
+        measures.push(asked.unwrap_or_default());
+    }
+    let has_blocks = asked.is_none() && measures.contains(&Measure::AllocatedBytes);
+    let mut read = vec![(costs, measures)];
+    if has_blocks {
+        let measure = Some(Measure::LiveBytes);
+        let part = AggregateOptions { grouping: Grouping::Threads, measure, ..source.options().part.clone() };
+        read.push((source.recorded_costs(&part)?, vec![Measure::LiveBytes]));
+    }
+    Ok(read)
+}
+
+fn is_told_by(asked: Measure, measure: Measure) -> bool {
+    asked == measure || (asked == Measure::Allocations && measure == Measure::AllocatedBytes)
+}
+
+/// One value of each sample: what it is called, its unit, and what it is of a cost.
+#[derive(Clone, Copy)]
+struct Column {
+    name: &'static str,
+    unit: &'static str,
+    value: fn(&RecordedCost<'_>) -> i64,
+}
+
+fn columns(measure: Measure) -> Vec<Column> {
+    let own = |name, unit| Column { name, unit, value: |cost| cost.own };
+    let counted = |name| Column { name, unit: "count", value: |cost| i64::try_from(cost.calls).unwrap_or(i64::MAX) };
+    match measure {
+        Measure::WallTime => vec![own("wall", "nanoseconds"), counted("calls")],
+        Measure::Samples => vec![own("samples", "count")],
+        Measure::AllocatedBytes | Measure::Allocations => vec![own("alloc_space", "bytes"), counted("alloc_objects")],
+        Measure::LiveBytes => vec![own("inuse_space", "bytes"), counted("inuse_objects")],
+    }
+}
+
+fn write_head(source: &Source<'_>, columns: &[Column], tables: &mut Tables<'_>, out: &mut Message) {
+    let value_type = |column: &Column, tables: &mut Tables<'_>, out: &mut Message| {
+        out.unsigned(fields::value_type::TYPE, tables.text(column.name));
+        out.unsigned(fields::value_type::UNIT, tables.text(column.unit));
+    };
+    for column in columns {
+        out.message(fields::profile::SAMPLE_TYPE, |out| value_type(column, tables, out));
+    }
+    if let Some(first) = columns.first() {
+        out.message(fields::profile::PERIOD_TYPE, |out| value_type(first, tables, out));
+        out.unsigned(fields::profile::PERIOD, 1);
+        out.unsigned(fields::profile::DEFAULT_SAMPLE_TYPE, tables.text(first.name));
+    }
+    let range = source.time_range();
+    out.signed(fields::profile::TIME_NANOS, source.wall_ns(range.start));
+    out.unsigned(fields::profile::DURATION_NANOS, range.end - range.start);
+    out.unsigned(fields::profile::COMMENT, tables.text(&source.title()));
+}
+
+/// A sample has its measure's values, which begin at `first`, and 0 for those of other measures.
+fn write_sample(
+    cost: RecordedCost<'_>,
+    (columns, first, count): (&[Column], usize, usize),
+    tables: &mut Tables<'_>,
+    out: &mut Message,
+) {
+    let mut values = vec![0; count];
+    for (value, column) in values[first..].iter_mut().zip(columns) {
+        *value = (column.value)(&cost).cast_unsigned();
+    }
+    if values.iter().all(|value| *value == 0) {
+        return;
+    }
+    let locations = tables.locations(cost.process, cost.frames);
+    let labels = tables.labels(cost.process, cost.thread);
+    out.message(fields::profile::SAMPLE, |out| {
+        out.packed(fields::sample::LOCATION_ID, locations);
+        out.packed(fields::sample::VALUE, values);
+        for (key, value) in labels {
+            out.message(fields::sample::LABEL, |out| {
+                out.unsigned(fields::label::KEY, key);
+                match value {
+                    Label::Text(text) => out.unsigned(fields::label::STR, text),
+                    Label::Number(number) => out.unsigned(fields::label::NUM, number),
+                }
+            });
+        }
+    });
+}
+
+/// The value of a label: the number of a string, or a number.
+#[derive(Clone, Copy, Debug)]
+enum Label {
+    Text(u64),
+    Number(u64),
+}
+
+fn flush_if_long(message: &mut Message, out: &mut dyn Write) -> io::Result<()> {
+    if message.as_bytes().len() > 1 << 16 {
+        out.write_all(message.as_bytes())?;
+        message.clear();
+    }
+    Ok(())
+}

@@ -1,0 +1,260 @@
+//! What samples refer to by number: locations, functions, mappings, strings.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::Arc;
+
+use stackweave_profile::{Frame, FrameKind, RecordedNames};
+use stackweave_recording::ProcessRecording;
+use stackweave_recording::file::RecordedFrame;
+
+use super::{Label, Read, fields};
+use crate::protobuf::Message;
+use crate::source::Source;
+use crate::visible_frames::VisibleFrames;
+
+/// Everything gets its number, from 1 on, when it is first met; the string 0 is the empty one.
+pub(super) struct Tables<'a> {
+    processes: &'a [ProcessRecording],
+    names: Vec<RecordedNames>,
+    visible: Vec<VisibleFrames>,
+    titles: Vec<String>,
+    strings: Numbers<Arc<str>>,
+    functions: Numbers<Function>,
+    locations: Numbers<Location>,
+    /// Process and module.
+    mappings: Numbers<(usize, u32)>,
+}
+
+/// A frame of a process, and which of the functions that it stands for are seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Location {
+    Frame {
+        process: usize,
+        frame: u32,
+        seen: u64,
+    },
+    /// What has no frames.
+    Unknown,
+}
+
+/// All but the first line are numbers of strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Function {
+    name: u64,
+    system_name: u64,
+    filename: u64,
+    first_line: u32,
+}
+
+/// Things by number, from 1 on, in the order in which they were first met.
+#[derive(Debug)]
+struct Numbers<T> {
+    numbers: HashMap<T, u64>,
+    things: Vec<T>,
+}
+
+impl<T: Clone + Eq + core::hash::Hash> Numbers<T> {
+    fn new() -> Self {
+        Self { numbers: HashMap::new(), things: Vec::new() }
+    }
+
+    fn number(&mut self, thing: T) -> u64 {
+        let next = self.things.len() as u64 + 1;
+        let number = *self.numbers.entry(thing.clone()).or_insert(next);
+        if number == next {
+            self.things.push(thing);
+        }
+        number
+    }
+}
+
+impl<'a> Tables<'a> {
+    pub(super) fn new(source: &Source<'a>, read: &Read<'a>) -> Self {
+        let processes = source.processes();
+        let mut used: Vec<HashSet<u32>> = vec![HashSet::new(); processes.len()];
+        for (costs, measures) in read {
+            for measure in measures {
+                costs.visit(*measure, |cost| used[cost.process].extend(cost.frames));
+            }
+        }
+        let frames = used.into_iter().map(|used| used.into_iter().collect::<Vec<u32>>());
+        let names: Vec<RecordedNames> =
+            processes.iter().zip(frames).map(|(process, frames)| source.names(process, &frames)).collect();
+        let visible = processes.iter().map(|process| VisibleFrames::new(process, source.view())).collect();
+        let titles = processes.iter().map(|process| source.title_of(process)).collect();
+        let (strings, functions, locations, mappings) =
+            (Numbers::new(), Numbers::new(), Numbers::new(), Numbers::new());
+        Self { processes, names, visible, titles, strings, functions, locations, mappings }
+    }
+
+    pub(super) fn text(&mut self, text: &str) -> u64 {
+        if text.is_empty() { 0 } else { self.strings.number(text.into()) }
+    }
+
+    /// The numbers of the locations of a stack, innermost first.
+    pub(super) fn locations(&mut self, process: usize, frames: &[u32]) -> Vec<u64> {
+        let (names, visible) = (&self.names[process], &mut self.visible[process]);
+        let mut locations = Vec::with_capacity(frames.len());
+        let mut is_library = false;
+        for &frame in frames.iter().rev() {
+            let seen = visible.seen(frame, names.of(frame), &mut is_library);
+            if seen != 0 {
+                locations.push(self.locations.number(Location::Frame { process, frame, seen }));
+            }
+        }
+        if locations.is_empty() {
+            locations.push(self.locations.number(Location::Unknown));
+        }
+        locations.reverse();
+        locations
+    }
+
+    /// What a sample says of its thread and process.
+    pub(super) fn labels(&mut self, process: usize, thread: Option<u32>) -> Vec<(u64, Label)> {
+        let recording = &self.processes[process];
+        let title = self.titles[process].clone();
+        let mut labels = vec![(self.text("process"), Label::Text(self.text(&title)))];
+        labels.push((self.text("pid"), Label::Number(recording.start().pid.into())));
+        if let Some(thread) = thread.and_then(|number| recording.dictionary().thread(number)) {
+            labels.push((self.text("tid"), Label::Number(thread.tid.into())));
+            if !thread.name.is_empty() {
+                labels.push((self.text("thread"), Label::Text(self.text(&thread.name))));
+            }
+        }
+        labels
+    }
+
+    /// Writes all that samples have referred to. `flush` is called now and then.
+    pub(super) fn write(
+        mut self,
+        out: &mut Message,
+        mut flush: impl FnMut(&mut Message) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut mapped: Vec<MappingFlags> = Vec::new();
+        for (number, location) in (1..).zip(core::mem::take(&mut self.locations.things)) {
+            self.write_location(number, location, &mut mapped, out);
+            flush(out)?;
+        }
+        for ((number, (process, module)), flags) in (1..).zip(core::mem::take(&mut self.mappings.things)).zip(mapped) {
+            self.write_mapping(number, (process, module), flags, out);
+        }
+        for (number, function) in (1..).zip(&self.functions.things) {
+            write_function(number, *function, out);
+            flush(out)?;
+        }
+        out.text(fields::profile::STRING_TABLE, "");
+        for text in &self.strings.things {
+            out.text(fields::profile::STRING_TABLE, text);
+            flush(out)?;
+        }
+        Ok(())
+    }
+
+    fn write_location(&mut self, id: u64, location: Location, mapped: &mut Vec<MappingFlags>, out: &mut Message) {
+        let Location::Frame { process, frame, seen } = location else {
+            let name = self.text("(unknown)");
+            let function = self.functions.number(Function { name, system_name: name, filename: 0, first_line: 0 });
+            return out.message(fields::profile::LOCATION, |out| {
+                out.unsigned(fields::location::ID, id);
+                out.message(fields::location::LINE, |out| out.unsigned(fields::line::FUNCTION_ID, function));
+            });
+        };
+        let recorded = self.processes[process].dictionary().frame(frame).copied();
+        let is_known = |module: &u32| self.processes[process].dictionary().module(*module).is_some();
+        let mapping = match recorded {
+            Some(RecordedFrame::Native { module: Some(module), .. }) if is_known(&module) => {
+                self.mappings.number((process, module))
+            }
+            _ => 0,
+        };
+        mapped.resize(self.mappings.things.len(), MappingFlags::ALL);
+        let frames: Vec<Frame> = self.names[process].of(frame).to_vec();
+        if let Some(flags) = usize::try_from(mapping).ok().and_then(|id| mapped.get_mut(id.checked_sub(1)?)) {
+            for frame in &frames {
+                flags.see(frame);
+            }
+        }
+        out.message(fields::profile::LOCATION, |out| {
+            out.unsigned(fields::location::ID, id);
+            if mapping != 0 {
+                out.unsigned(fields::location::MAPPING_ID, mapping);
+            }
+            if let Some(RecordedFrame::Native { address, .. }) = recorded {
+                out.unsigned(fields::location::ADDRESS, address.lookup());
+            }
+            for (_, frame) in frames.iter().enumerate().filter(|(place, _)| seen >> place & 1 == 1) {
+                self.write_line(frame, out);
+            }
+        });
+    }
+
+    fn write_line(&mut self, frame: &Frame, out: &mut Message) {
+        let function = Function {
+            name: self.text(frame.qualname.as_ref().unwrap_or(&frame.name)),
+            system_name: self.text(&frame.name),
+            filename: self.text(frame.filename.as_deref().unwrap_or_default()),
+            first_line: frame.first_line.unwrap_or(0),
+        };
+        let function = self.functions.number(function);
+        out.message(fields::location::LINE, |out| {
+            out.unsigned(fields::line::FUNCTION_ID, function);
+            if let Some(line) = frame.position.line {
+                out.unsigned(fields::line::LINE, line.into());
+            }
+            if let Some(column) = frame.position.column {
+                // Python counts columns from 0.
+                let first = u64::from(frame.kind == FrameKind::Python);
+                out.unsigned(fields::line::COLUMN, u64::from(column) + first);
+            }
+        });
+    }
+
+    fn write_mapping(&mut self, id: u64, (process, module): (usize, u32), flags: MappingFlags, out: &mut Message) {
+        let Some(module) = self.processes[process].dictionary().module(module) else { return };
+        let filename = self.text(&module.path.to_string_lossy());
+        let build_id = module.build_id.as_ref().map_or(0, |id| self.text(&id.to_string()));
+        out.message(fields::profile::MAPPING, |out| {
+            out.unsigned(fields::mapping::ID, id);
+            out.unsigned(fields::mapping::MEMORY_START, module.start);
+            out.unsigned(fields::mapping::MEMORY_LIMIT, module.end);
+            out.unsigned(fields::mapping::FILENAME, filename);
+            out.unsigned(fields::mapping::BUILD_ID, build_id);
+            out.unsigned(fields::mapping::HAS_FUNCTIONS, flags.functions.into());
+            out.unsigned(fields::mapping::HAS_FILENAMES, flags.filenames.into());
+            out.unsigned(fields::mapping::HAS_LINE_NUMBERS, flags.lines.into());
+            out.unsigned(fields::mapping::HAS_INLINE_FRAMES, flags.lines.into());
+        });
+    }
+}
+
+/// What is known of all locations in a mapping: a reader may look up the rest.
+#[derive(Clone, Copy, Debug)]
+struct MappingFlags {
+    functions: bool,
+    filenames: bool,
+    lines: bool,
+}
+
+impl MappingFlags {
+    const ALL: Self = Self { functions: true, filenames: true, lines: true };
+
+    fn see(&mut self, frame: &Frame) {
+        let module = frame.module.as_deref().unwrap_or_default();
+        let is_place =
+            frame.name.strip_prefix(module).is_some_and(|rest| rest.trim_start_matches('+').starts_with("0x"));
+        self.functions &= !is_place;
+        self.filenames &= frame.filename.is_some();
+        self.lines &= frame.position.line.is_some();
+    }
+}
+
+fn write_function(id: u64, function: Function, out: &mut Message) {
+    out.message(fields::profile::FUNCTION, |out| {
+        out.unsigned(fields::function::ID, id);
+        out.unsigned(fields::function::NAME, function.name);
+        out.unsigned(fields::function::SYSTEM_NAME, function.system_name);
+        out.unsigned(fields::function::FILENAME, function.filename);
+        out.unsigned(fields::function::START_LINE, function.first_line.into());
+    });
+}
