@@ -14,6 +14,7 @@ mod output;
 #[allow(dead_code, reason = "each format uses a part of it")]
 mod protobuf;
 mod source;
+mod thread_spans;
 mod visible_frames;
 
 pub use error::ExportError;

@@ -7,6 +7,7 @@ use std::ops::{ControlFlow, Range};
 use stackweave_profile::{
     AggregateOptions, Grouping, PartProfile, Profile, RecordedCosts, RecordedNames, View, aggregate,
 };
+use stackweave_recording::file::Event;
 use stackweave_recording::{Missing, ProcessRecording, Recording, TimedEvent};
 use stackweave_symbolize::Symbolizer;
 
@@ -48,6 +49,13 @@ impl<'a> Source<'a> {
     /// The processes.
     pub fn processes(&self) -> &'a [ProcessRecording] {
         self.recording.processes()
+    }
+
+    /// The place among the processes of one that an event was shown with.
+    pub(crate) fn place_of(&self, process: &ProcessRecording) -> usize {
+        // Copies of a process share what they are made of.
+        let is_it = |known: &ProcessRecording| core::ptr::eq(known.start(), process.start());
+        self.processes().iter().position(is_it).unwrap_or(0)
     }
 
     /// How it is exported.
@@ -138,6 +146,32 @@ impl<'a> Source<'a> {
         Ok(costs)
     }
 
+    /// The time that is asked for, in nanoseconds since this process began to record, and how long after the first process
+    /// that was.
+    pub(crate) fn local_range(&self, process: &ProcessRecording) -> (Range<u64>, u64) {
+        let base = self.recording.time_axis().time_ns(process, 0);
+        let later = base.abs_diff(self.begin());
+        let local = |range: &Range<u64>| range.start.saturating_sub(later)..range.end.saturating_sub(later);
+        (self.options.part.range.as_ref().map_or(0..u64::MAX, local), later)
+    }
+
+    /// Shows the events of one thread, in their order, up to the end of the time that is asked for. What can't be read is
+    /// not told: whoever reads thread after thread has read everything before.
+    pub(crate) fn visit_thread(
+        &self,
+        process: &ProcessRecording,
+        thread: u32,
+        event: &mut dyn FnMut(&Event<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        let (range, _) = self.local_range(process);
+        let until = (range.end != u64::MAX).then_some(0..range.end);
+        let mut order = process.in_time_order(until, Some(&[thread]));
+        while let Some(timed) = order.next_event()? {
+            event(&timed.event)?;
+        }
+        Ok(())
+    }
+
     /// Names of frames of a process, by their numbers in its recording.
     pub fn names(&self, process: &ProcessRecording, frames: &[u32]) -> RecordedNames {
         RecordedNames::resolve(process, frames, self.symbolizer)
@@ -150,9 +184,27 @@ impl<'a> Source<'a> {
         event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
         let begin = self.begin();
-        let on_axis = |ns: u64| begin.saturating_add(i64::try_from(ns).unwrap_or(i64::MAX));
-        let range: Option<Range<i64>> =
-            self.options.part.range.as_ref().map(|range| on_axis(range.start)..on_axis(range.end));
+        let range =
+            self.options.part.range.as_ref().map(|range| on_axis(begin, range.start)..on_axis(begin, range.end));
+        self.visit_range(range, event)
+    }
+
+    /// The same with all that happened before the time that is asked for, as it may reach into that.
+    pub fn visit_events_from_start(
+        &self,
+        event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        let begin = self.begin();
+        let range = self.options.part.range.as_ref().map(|range| begin..on_axis(begin, range.end));
+        self.visit_range(range, event)
+    }
+
+    fn visit_range(
+        &self,
+        range: Option<Range<i64>>,
+        event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        let begin = self.begin();
         let mut failed = None;
         let mut progress = self.progress.borrow_mut();
         let missing = self.recording.visit_in_time_order(range, &mut **progress, &mut |timed| {
@@ -188,4 +240,9 @@ impl<'a> Source<'a> {
     fn missed(&self, missing: &Missing) {
         self.missing.borrow_mut().add_all(missing);
     }
+}
+
+/// A time since the beginning, on the axis that has this beginning.
+fn on_axis(begin: i64, ns: u64) -> i64 {
+    begin.saturating_add(i64::try_from(ns).unwrap_or(i64::MAX))
 }

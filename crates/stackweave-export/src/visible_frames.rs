@@ -27,14 +27,20 @@ impl VisibleFrames {
     /// A bit for each of the frames that this one stands for, innermost first: set if it is seen. There are no more than
     /// 64. `is_library` is what [`View::shows`] keeps from frame to frame; false above the outermost one.
     pub(crate) fn seen(&mut self, number: u32, frames: &[Frame], is_library: &mut bool) -> u64 {
-        let Some(view) = &self.view else { return frames.iter().fold(0, |seen, _| seen << 1 | 1) };
+        let Some(view) = self.view.take() else { return frames.iter().fold(0, |seen, _| seen << 1 | 1) };
+        let outermost_first = self.functions(number, frames).iter().rev();
+        let seen = outermost_first.fold(0, |seen, function| seen << 1 | u64::from(view.shows(function, is_library)));
+        self.view = Some(view);
+        seen
+    }
+
+    /// The functions of the frames that this one stands for.
+    pub(crate) fn functions(&mut self, number: u32, frames: &[Frame]) -> &[Function] {
         let (process, modules) = (&self.process, &mut self.modules);
-        let functions = self.functions.entry(number).or_insert_with(|| {
+        self.functions.entry(number).or_insert_with(|| {
             let module = module(process, number, modules);
             frames.iter().map(|frame| Function::of_frame(frame, module.as_ref())).collect()
-        });
-        let outermost_first = functions.iter().rev();
-        outermost_first.fold(0, |seen, function| seen << 1 | u64::from(view.shows(function, is_library)))
+        })
     }
 }
 

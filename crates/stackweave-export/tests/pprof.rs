@@ -1,5 +1,6 @@
 //! pprof's profiles, read by the protobuf library, and by `go tool pprof` where Go is installed.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![expect(clippy::unwrap_used, reason = "what a test can't set up must fail it")]
 
 mod common;
 

@@ -54,8 +54,8 @@ mod word_hash;
 pub use aggregate::{
     AggregateOptions, Aggregated, CallStatistics, CallTree, Change, Children, Cost, Counts, Diff, DiffNode,
     DifferentMeasures, Edge, Filter, FrameIndex, Function, FunctionDiff, FunctionId, FunctionModule, FunctionTable,
-    Grouping, Measure, Node, NodeId, Origin, Part, PartProfile, Pattern, Profile, ProfileFrame, RecordedCost,
-    RecordedCosts, RecordedNames, Statistics, View, aggregate,
+    Grouping, Kinds, Measure, Node, NodeId, Origin, Part, PartProfile, Pattern, Profile, ProfileFrame, RecordedCost,
+    RecordedCosts, RecordedNames, Seen, Statistics, View, aggregate,
 };
 pub use frame::{Frame, FrameKind};
 pub use json::write_json;

@@ -1,8 +1,10 @@
 //! The formats, a file each.
 
 mod folded;
+mod json;
 mod pprof;
 mod pstats;
+mod speedscope;
 
 use std::io::Write;
 use std::path::Path;
@@ -16,6 +18,8 @@ pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) ->
     match format {
         Format::Folded => folded::write(source, out),
         Format::Pprof => pprof::write(source, out),
+        Format::Speedscope => speedscope::write(source, out),
+        Format::Json => json::write(source, out),
         Format::Pstats => pstats::write(source, out),
         _ => Err(ExportError::NotThis(format!("{format} is not there yet"))),
     }

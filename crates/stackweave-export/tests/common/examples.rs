@@ -63,12 +63,17 @@ struct Frames {
 /// Samples: weight 3 on main;Model.step;outer;inner and 2 on fib. Allocations: 4096 bytes on main;Model.step that are
 /// freed, 100 bytes on main;Model.step;fib and 28 bytes on nothing that stay.
 pub fn example() -> Tape {
-    example_with_ticks(1_000_000_000)
+    example_from(&example_start())
 }
 
 /// The same with a slower clock: so many ticks a second.
 pub fn example_with_ticks(ticks_per_second: u64) -> Tape {
-    let mut tape = Tape::started(&Start {
+    example_from(&Start { ticks_per_second, ..example_start() })
+}
+
+/// The process of the example.
+pub fn example_start() -> Start {
+    Start {
         pid: PID,
         parent_pid: 1,
         host: "machine".to_owned(),
@@ -76,9 +81,14 @@ pub fn example_with_ticks(ticks_per_second: u64) -> Tape {
         command_line: vec!["python3".to_owned(), "train.py".to_owned()],
         python: Some("3.13.0".to_owned()),
         started_wall_ns: STARTED_NS,
-        ticks_per_second,
+        ticks_per_second: 1_000_000_000,
         ..Start::default()
-    });
+    }
+}
+
+/// The same as another process.
+pub fn example_from(start: &Start) -> Tape {
+    let mut tape = Tape::started(start);
     tape.thread(MAIN_THREAD, PID, "main");
     tape.thread(WORKER, WORKER_TID, "worker");
     let functions = [("main", "/app/train.py", 1), ("Model.step", "/app/model.py", 10), ("fib", "/app/fib.py", 3)];

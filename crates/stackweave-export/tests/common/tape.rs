@@ -8,7 +8,7 @@ use stackweave_core::{
     CodeAddress, CodeId, EventKind, Module, ModuleList, Names, Position, RawFrame, RawFrameKind, SourceLocation,
 };
 use stackweave_recording::Recording;
-use stackweave_recording::file::{Encoded, Encoder, End, EndReason, Start};
+use stackweave_recording::file::{Encoded, Encoder, End, EndReason, LossReason, Lost, Start};
 use stackweave_recording::read::Source;
 use stackweave_store::{StackTable, label, locate_label};
 
@@ -196,6 +196,13 @@ impl Tape {
         assert_eq!(taken.words, words.len());
         self.bytes.extend(encoded.definitions);
         self.bytes.extend(encoded.events);
+    }
+
+    /// Says that events of a thread were lost at this time.
+    pub fn lose(&mut self, (thread, ticks): At) {
+        self.flush(thread);
+        let lost = Lost { reason: LossReason::ALL[0], count: 1, thread, first_ticks: ticks, last_ticks: ticks };
+        self.encoder.lost(&lost, &mut self.bytes);
     }
 
     /// The file.

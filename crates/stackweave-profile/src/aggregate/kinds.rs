@@ -5,16 +5,40 @@ use stackweave_recording::file::{Dictionary, Event};
 
 /// What to do with the events of each kind, by number.
 #[derive(Debug)]
-pub(crate) struct Kinds(Box<[Kind; 256]>);
+pub struct Kinds(Box<[Kind; 256]>);
 
 /// What a profile sees in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    Begin { frame: u32 },
+pub enum Seen {
+    /// Something begins.
+    Begin {
+        /// What, as a number of the section.
+        frame: u32,
+    },
+    /// What began last ends.
     End,
-    Sample { stack: u32, weight: i64 },
-    Allocate { address: u64, size: u64, stack: u32 },
-    Free { address: u64 },
+    /// A stack was seen.
+    Sample {
+        /// Its number in the section; 0 if it is what the thread has begun.
+        stack: u32,
+        /// How much it counts.
+        weight: i64,
+    },
+    /// Memory is taken.
+    Allocate {
+        /// Where.
+        address: u64,
+        /// How many bytes.
+        size: u64,
+        /// As for a sample.
+        stack: u32,
+    },
+    /// Memory is given back.
+    Free {
+        /// Where.
+        address: u64,
+    },
+    /// What is of no measure.
     Nothing,
 }
 
@@ -31,7 +55,8 @@ struct Kind {
 const NOWHERE: u8 = u8::MAX;
 
 impl Kinds {
-    pub(crate) fn of(dictionary: &Dictionary) -> Self {
+    /// The kinds of a section.
+    pub fn of(dictionary: &Dictionary) -> Self {
         let nothing = Kind { role: None, frame: NOWHERE, stack: NOWHERE, address: NOWHERE, value: NOWHERE };
         let mut kinds = Box::new([nothing; 256]);
         for (number, kind) in dictionary.kinds() {
@@ -40,7 +65,8 @@ impl Kinds {
         Self(kinds)
     }
 
-    pub(crate) fn see(&self, event: &Event<'_>) -> Seen {
+    /// What an event of that section means.
+    pub fn see(&self, event: &Event<'_>) -> Seen {
         let kind = self.0[usize::from(event.kind)];
         let word = |place: u8| event.words.get(usize::from(place)).copied();
         let number = |place: u8| word(place).and_then(|word| u32::try_from(word).ok()).unwrap_or(0);

@@ -23,6 +23,7 @@ mod view;
 pub use call_tree::{CallTree, Children, Cost, Node, NodeId};
 pub use diff::{Change, Diff, DiffNode, FunctionDiff};
 pub use function::{FrameIndex, Function, FunctionId, FunctionModule, FunctionTable, ProfileFrame};
+pub use kinds::{Kinds, Seen};
 pub use measure::Measure;
 pub use options::{AggregateOptions, Grouping};
 pub use origin::Origin;

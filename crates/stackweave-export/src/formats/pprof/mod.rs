@@ -4,6 +4,7 @@
 //! an address with all calls that were inlined there, or a line of an interpreter's function.
 
 mod fields;
+mod numbers;
 mod tables;
 
 use std::io::{self, Write};

@@ -1,6 +1,6 @@
 //! What samples refer to by number: locations, functions, mappings, strings.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use stackweave_profile::{Frame, FrameKind, RecordedNames};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::RecordedFrame;
 
+use super::numbers::Numbers;
 use super::{Label, Read, fields};
 use crate::protobuf::Message;
 use crate::source::Source;
@@ -47,28 +48,6 @@ struct Function {
     first_line: u32,
 }
 
-/// Things by number, from 1 on, in the order in which they were first met.
-#[derive(Debug)]
-struct Numbers<T> {
-    numbers: HashMap<T, u64>,
-    things: Vec<T>,
-}
-
-impl<T: Clone + Eq + core::hash::Hash> Numbers<T> {
-    fn new() -> Self {
-        Self { numbers: HashMap::new(), things: Vec::new() }
-    }
-
-    fn number(&mut self, thing: T) -> u64 {
-        let next = self.things.len() as u64 + 1;
-        let number = *self.numbers.entry(thing.clone()).or_insert(next);
-        if number == next {
-            self.things.push(thing);
-        }
-        number
-    }
-}
-
 impl<'a> Tables<'a> {
     pub(super) fn new(source: &Source<'a>, read: &Read<'a>) -> Self {
         let processes = source.processes();
@@ -83,8 +62,7 @@ impl<'a> Tables<'a> {
             processes.iter().zip(frames).map(|(process, frames)| source.names(process, &frames)).collect();
         let visible = processes.iter().map(|process| VisibleFrames::new(process, source.view())).collect();
         let titles = processes.iter().map(|process| source.title_of(process)).collect();
-        let (strings, functions, locations, mappings) =
-            (Numbers::new(), Numbers::new(), Numbers::new(), Numbers::new());
+        let (strings, functions, locations, mappings) = Default::default();
         Self { processes, names, visible, titles, strings, functions, locations, mappings }
     }
 
@@ -132,20 +110,20 @@ impl<'a> Tables<'a> {
         mut flush: impl FnMut(&mut Message) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut mapped: Vec<MappingFlags> = Vec::new();
-        for (number, location) in (1..).zip(core::mem::take(&mut self.locations.things)) {
+        for (number, location) in (1..).zip(self.locations.take()) {
             self.write_location(number, location, &mut mapped, out);
             flush(out)?;
         }
-        for ((number, (process, module)), flags) in (1..).zip(core::mem::take(&mut self.mappings.things)).zip(mapped) {
+        for ((number, (process, module)), flags) in (1..).zip(self.mappings.take()).zip(mapped) {
             self.write_mapping(number, (process, module), flags, out);
         }
-        for (number, function) in (1..).zip(&self.functions.things) {
-            write_function(number, *function, out);
+        for (number, function) in (1..).zip(self.functions.take()) {
+            write_function(number, function, out);
             flush(out)?;
         }
         out.text(fields::profile::STRING_TABLE, "");
-        for text in &self.strings.things {
-            out.text(fields::profile::STRING_TABLE, text);
+        for text in self.strings.take() {
+            out.text(fields::profile::STRING_TABLE, &text);
             flush(out)?;
         }
         Ok(())
@@ -168,7 +146,7 @@ impl<'a> Tables<'a> {
             }
             _ => 0,
         };
-        mapped.resize(self.mappings.things.len(), MappingFlags::ALL);
+        mapped.resize(self.mappings.len(), MappingFlags::ALL);
         let frames: Vec<Frame> = self.names[process].of(frame).to_vec();
         if let Some(flags) = usize::try_from(mapping).ok().and_then(|id| mapped.get_mut(id.checked_sub(1)?)) {
             for frame in &frames {

@@ -1,0 +1,191 @@
+//! One JSON object for each event that has a place in the program, a line each, the earliest first.
+//!
+//! `frames` is that place, innermost first, in `PyTorch`'s shape: the stack that was recorded with the event, else what its
+//! thread has begun. `name` is what begins or happens there. Values have the names that their kind gives them.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::ops::Range;
+
+use serde_json::Value;
+use stackweave_core::{EventKind, FieldType, Role};
+use stackweave_profile::{Frame, RecordedNames};
+use stackweave_recording::file::Event;
+use stackweave_recording::{ProcessRecording, TimedEvent};
+
+use crate::error::ExportError;
+use crate::source::Source;
+use crate::thread_spans::losses;
+use crate::visible_frames::VisibleFrames;
+
+pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let mut processes: Vec<Process> = source.processes().iter().map(|process| Process::new(source, process)).collect();
+    let range = source.options().part.range.clone().unwrap_or(0..u64::MAX);
+    source
+        .visit_events_from_start(&mut |timed| Ok(processes[source.place_of(timed.process)].event(&timed, &range, out)?))
+}
+
+/// A process, and what its threads have begun.
+struct Process {
+    recording: ProcessRecording,
+    names: RecordedNames,
+    visible: VisibleFrames,
+    /// The frames that each one of the recording stands for, as text, without those that are not seen.
+    texts: HashMap<(u32, u64), Box<[u8]>>,
+    threads: HashMap<u32, Thread>,
+    /// The frames of a stack, outermost first, and what is seen of each.
+    stack: Vec<(u32, u64)>,
+}
+
+#[derive(Default)]
+struct Thread {
+    /// What it has begun, outermost first.
+    open: Vec<u32>,
+    /// The ticks at which events of it are missing, the next one last.
+    losses: Vec<u64>,
+}
+
+impl Process {
+    fn new(source: &Source<'_>, process: &ProcessRecording) -> Self {
+        let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
+        Self {
+            recording: process.clone(),
+            names: source.names(process, &frames),
+            visible: VisibleFrames::new(process, source.view()),
+            texts: HashMap::new(),
+            threads: HashMap::new(),
+            stack: Vec::new(),
+        }
+    }
+
+    fn event(&mut self, timed: &TimedEvent<'_>, range: &Range<u64>, out: &mut dyn Write) -> io::Result<()> {
+        let recording = self.recording.clone();
+        let Some(kind) = recording.dictionary().kind(timed.event.kind) else { return Ok(()) };
+        let new_thread = || Thread { open: Vec::new(), losses: losses(&recording, timed.thread) };
+        let thread = self.threads.entry(timed.thread).or_insert_with(new_thread);
+        while thread.losses.last().is_some_and(|lost| timed.event.ticks > *lost) {
+            thread.open.clear();
+            thread.losses.pop();
+        }
+        let is_inside = u64::try_from(timed.time_ns).is_ok_and(|time| range.contains(&time));
+        if is_inside && matches!(kind.role, Role::Begin | Role::Instant | Role::Sample | Role::Allocate) {
+            self.write(timed, kind, out)?;
+        }
+        let open = &mut self.threads.entry(timed.thread).or_default().open;
+        match kind.role {
+            Role::Begin => open.push(number(kind, &timed.event, FieldType::Frame)),
+            Role::End => drop(open.pop()),
+            Role::Instant | Role::Counter | Role::Sample | Role::Allocate | Role::Free => {}
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
+        let pid = self.recording.start().pid;
+        write!(out, "{{\"time_ns\":{},\"process\":{pid}", timed.time_ns)?;
+        let thread = self.recording.dictionary().thread(timed.thread);
+        write!(out, ",\"thread\":{}", thread.map_or(timed.thread, |thread| thread.tid))?;
+        if let Some(thread) = thread.filter(|thread| !thread.name.is_empty()) {
+            out.write_all(b",\"thread_name\":")?;
+            write_text(out, &thread.name)?;
+        }
+        out.write_all(b",\"kind\":")?;
+        write_text(out, &kind.name)?;
+        self.write_values(&timed.event, kind, out)?;
+        self.write_frames(timed, kind, out)
+    }
+
+    /// All values but the stack. A frame is what the event is called.
+    fn write_values(&self, event: &Event<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
+        for (field, &word) in kind.fields.iter().zip(event.words) {
+            let key = if field.of == FieldType::Frame { "name" } else { &field.name };
+            if field.of == FieldType::Stack {
+                continue;
+            }
+            out.write_all(b",")?;
+            write_text(out, key)?;
+            out.write_all(b":")?;
+            match field.of {
+                FieldType::Frame => {
+                    let name = u32::try_from(word).ok().and_then(|frame| self.names.of(frame).first());
+                    write_text(
+                        out,
+                        name.map_or(Frame::UNKNOWN, |frame| frame.qualname.as_ref().unwrap_or(&frame.name)),
+                    )?;
+                }
+                FieldType::Signed => write!(out, "{}", word.cast_signed())?,
+                FieldType::Float => write_value(out, &f64::from_bits(word).into())?,
+                FieldType::Address => write!(out, "\"{word:#x}\"")?,
+                FieldType::Ticks => write!(out, "{}", self.recording.timeline().nanoseconds(word))?,
+                FieldType::Unsigned | FieldType::Stack | FieldType::Bytes => write!(out, "{word}")?,
+            }
+        }
+        let Some((bytes, field)) = event.bytes.zip(kind.fields.last()) else { return Ok(()) };
+        out.write_all(b",")?;
+        write_text(out, &field.name)?;
+        out.write_all(b":")?;
+        match serde_json::from_slice::<Value>(bytes) {
+            Ok(_) if !bytes.contains(&b'\n') && !bytes.contains(&b'\r') => out.write_all(bytes),
+            Ok(details) => write_value(out, &details),
+            Err(_) => write_text(out, &String::from_utf8_lossy(bytes)),
+        }
+    }
+
+    fn write_frames(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
+        self.take_stack(timed, kind);
+        out.write_all(b",\"frames\":[")?;
+        let mut separator: &[u8] = b"";
+        for &(frame, seen) in self.stack.iter().rev().filter(|(_, seen)| *seen != 0) {
+            out.write_all(separator)?;
+            separator = b",";
+            let text = self.texts.entry((frame, seen)).or_insert_with(|| text(self.names.of(frame), seen));
+            out.write_all(text)?;
+        }
+        out.write_all(b"]}\n")
+    }
+
+    /// The stack of an event, outermost first.
+    fn take_stack(&mut self, timed: &TimedEvent<'_>, kind: &EventKind) {
+        self.stack.clear();
+        match number(kind, &timed.event, FieldType::Stack) {
+            0 => {
+                let open = self.threads.get(&timed.thread).into_iter().flat_map(|thread| &thread.open);
+                self.stack.extend(open.map(|frame| (*frame, 0)));
+            }
+            stack => {
+                self.stack.extend(self.recording.dictionary().frames_of(stack).map(|frame| (frame, 0)));
+                self.stack.reverse();
+            }
+        }
+        let mut is_library = false;
+        for (frame, seen) in &mut self.stack {
+            *seen = self.visible.seen(*frame, self.names.of(*frame), &mut is_library);
+        }
+    }
+}
+
+/// The number that the first field of this type has; 0 if there is none.
+fn number(kind: &EventKind, event: &Event<'_>, of: FieldType) -> u32 {
+    let word = kind.position_of(of).and_then(|place| event.words.get(place));
+    word.and_then(|word| u32::try_from(*word).ok()).unwrap_or(0)
+}
+
+fn text(frames: &[Frame], seen: u64) -> Box<[u8]> {
+    let mut text = Vec::new();
+    for (_, frame) in frames.iter().enumerate().filter(|(place, _)| seen >> place & 1 == 1) {
+        if !text.is_empty() {
+            text.push(b',');
+        }
+        // Nothing fails in memory.
+        let _ = frame.write_json(&mut text);
+    }
+    text.into()
+}
+
+fn write_text(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    serde_json::to_writer(out, text).map_err(io::Error::from)
+}
+
+fn write_value(out: &mut dyn Write, value: &Value) -> io::Result<()> {
+    serde_json::to_writer(out, value).map_err(io::Error::from)
+}

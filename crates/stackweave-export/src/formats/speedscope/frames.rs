@@ -1,0 +1,122 @@
+//! The frames that profiles share, by their place in one list.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use stackweave_profile::{FunctionTable, Measure, RecordedCosts, RecordedNames};
+
+use super::write_text;
+use crate::source::Source;
+use crate::visible_frames::VisibleFrames;
+
+/// Functions, or lines of them if these are told apart.
+pub(super) struct Frames {
+    functions: FunctionTable,
+    processes: Vec<ProcessFrames>,
+}
+
+struct ProcessFrames {
+    names: RecordedNames,
+    visible: VisibleFrames,
+    /// What each frame of the recording stands for, innermost first.
+    indices: HashMap<u32, Box<[usize]>>,
+}
+
+impl Frames {
+    /// The frames that these costs are of.
+    pub(super) fn of(source: &Source<'_>, costs: &RecordedCosts<'_>, measures: &[Measure]) -> Self {
+        let mut numbers: Vec<Vec<u32>> = vec![Vec::new(); source.processes().len()];
+        let mut known: Vec<Vec<bool>> = vec![Vec::new(); source.processes().len()];
+        for measure in measures {
+            costs.visit(*measure, |cost| {
+                let (numbers, known) = (&mut numbers[cost.process], &mut known[cost.process]);
+                for &frame in cost.frames {
+                    if known.len() <= frame as usize {
+                        known.resize(frame as usize + 1, false);
+                    }
+                    if !core::mem::replace(&mut known[frame as usize], true) {
+                        numbers.push(frame);
+                    }
+                }
+            });
+        }
+        let mut functions = FunctionTable::default();
+        let mut processes = Vec::new();
+        for (process, numbers) in source.processes().iter().zip(numbers) {
+            let names = source.names(process, &numbers);
+            let mut visible = VisibleFrames::new(process, source.view());
+            let mut indices = HashMap::new();
+            for number in numbers {
+                let frames = names.of(number);
+                let functions_of = visible.functions(number, frames);
+                let lines = frames.iter().map(|frame| frame.position.line.filter(|_| source.options().part.lines));
+                let intern = |(function, line): (&stackweave_profile::Function, Option<u32>)| {
+                    let function = functions.intern(function.clone());
+                    functions.intern_frame(function, line).index()
+                };
+                indices.insert(number, functions_of.iter().zip(lines).map(intern).collect());
+            }
+            processes.push(ProcessFrames { names, visible, indices });
+        }
+        Self { functions, processes }
+    }
+
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        for (place, frame) in self.functions.frames().iter().enumerate() {
+            let function = self.functions.function(frame.function);
+            out.write_all(if place == 0 { b"\n{\"name\":" } else { b",\n{\"name\":" })?;
+            write_text(out, function.full_name())?;
+            if let Some(file) = function.filename.as_ref().or(function.module_name()) {
+                out.write_all(b",\"file\":")?;
+                write_text(out, file)?;
+            }
+            if let Some(line) = frame.line.or(function.first_line) {
+                write!(out, ",\"line\":{line}")?;
+            }
+            out.write_all(b"}")?;
+        }
+        Ok(())
+    }
+
+    /// A stack of a process, to be built from its outermost frame on.
+    pub(super) fn path(&mut self, process: usize) -> Path<'_> {
+        Path { frames: &mut self.processes[process], pushed: Vec::new(), indices: Vec::new(), popped: Vec::new() }
+    }
+}
+
+/// A stack that grows and shrinks at its inner end.
+pub(super) struct Path<'a> {
+    frames: &'a mut ProcessFrames,
+    /// For each frame that was pushed: how many indices there were before it, and whether a library called it.
+    pushed: Vec<(usize, bool)>,
+    indices: Vec<usize>,
+    popped: Vec<usize>,
+}
+
+impl Path<'_> {
+    /// What is seen of a frame, outermost first.
+    pub(super) fn push(&mut self, frame: u32) -> &[usize] {
+        let ProcessFrames { names, visible, indices } = &mut *self.frames;
+        let mut is_library = self.pushed.last().is_some_and(|(_, is_library)| *is_library);
+        let seen = visible.seen(frame, names.of(frame), &mut is_library);
+        let length = self.indices.len();
+        let of_frame = indices.get(&frame).map(AsRef::as_ref).unwrap_or_default();
+        let innermost_first = of_frame.iter().enumerate().filter(|(place, _)| seen >> place & 1 == 1);
+        self.indices.extend(innermost_first.rev().map(|(_, index)| *index));
+        self.pushed.push((length, is_library));
+        &self.indices[length..]
+    }
+
+    /// What is seen of the frame that was pushed last, innermost first. It is gone then.
+    pub(super) fn pop(&mut self) -> &[usize] {
+        let length = self.pushed.pop().map_or(0, |(length, _)| length);
+        self.popped.clear();
+        self.popped.extend(self.indices.drain(length..).rev());
+        &self.popped
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.pushed.clear();
+        self.indices.clear();
+    }
+}

@@ -1,0 +1,211 @@
+//! speedscope's JSON: for each thread a profile of what began and ended, and one of what was sampled or allocated.
+//!
+//! Frames come first, then events as they are read. The values of samples stand behind all of their stacks, so threads with
+//! samples are read twice.
+
+mod frames;
+
+use std::io::{self, Write};
+
+use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCosts};
+
+use self::frames::Frames;
+use crate::error::ExportError;
+use crate::source::Source;
+use crate::thread_spans::{Place, Step, visit_spans};
+
+const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
+
+pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let part = AggregateOptions { grouping: Grouping::Threads, ..source.options().part.clone() };
+    let costs = source.recorded_costs(&part)?;
+    let measures = match part.measure {
+        Some(measure) => vec![measure],
+        None => costs.measures().into_iter().filter(|measure| *measure != Measure::Allocations).collect(),
+    };
+    let mut frames = Frames::of(source, &costs, &measures);
+    write!(out, "{{\"$schema\":\"{SCHEMA}\",\"exporter\":\"stackweave@{}\",\"name\":", env!("CARGO_PKG_VERSION"))?;
+    write_text(out, &source.title())?;
+    out.write_all(b",\"shared\":{\"frames\":[")?;
+    frames.write(out)?;
+    out.write_all(b"\n]},\"profiles\":[")?;
+    let mut is_first = true;
+    for measure in measures {
+        for thread in threads(&costs, measure) {
+            out.write_all(if is_first { b"\n" } else { b",\n" })?;
+            is_first = false;
+            let mut profile = ThreadProfile { source, frames: &mut frames, thread, measure };
+            match measure {
+                Measure::WallTime => profile.write_evented(out)?,
+                Measure::LiveBytes => profile.write_costs(&costs, out)?,
+                Measure::Samples | Measure::AllocatedBytes | Measure::Allocations => profile.write_sampled(out)?,
+            }
+        }
+    }
+    Ok(out.write_all(b"\n]}\n")?)
+}
+
+/// A thread, and what it cost altogether.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    process: usize,
+    number: u32,
+    total: i64,
+}
+
+/// The threads that something of this measure happened on.
+fn threads(costs: &RecordedCosts<'_>, measure: Measure) -> Vec<Thread> {
+    let mut threads: Vec<Thread> = Vec::new();
+    costs.visit(measure, |cost| {
+        let number = cost.thread.unwrap_or(0);
+        match threads.iter_mut().rfind(|thread| thread.process == cost.process && thread.number == number) {
+            Some(known) => known.total = known.total.saturating_add(cost.own),
+            None => threads.push(Thread { process: cost.process, number, total: cost.own }),
+        }
+    });
+    threads.sort_by_key(|thread| (thread.process, thread.number));
+    threads
+}
+
+/// A profile on its way out.
+struct ThreadProfile<'s, 'a> {
+    source: &'s Source<'a>,
+    frames: &'s mut Frames,
+    thread: Thread,
+    measure: Measure,
+}
+
+impl ThreadProfile<'_, '_> {
+    fn name(&self) -> String {
+        let processes = self.source.processes();
+        let process = &processes[self.thread.process];
+        let thread = process.dictionary().thread(self.thread.number);
+        let mut name = match thread {
+            Some(thread) if thread.name.is_empty() => format!("thread {}", thread.tid),
+            Some(thread) => thread.name.clone(),
+            None => format!("thread {}", self.thread.number),
+        };
+        if processes.len() > 1 {
+            name = format!("{} ({}): {name}", self.source.title_of(process), process.start().pid);
+        }
+        if self.measure == Measure::WallTime { name } else { format!("{name}: {}", self.measure.describe()) }
+    }
+
+    fn write_head(&self, kind: &str, unit: &str, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "{{\"type\":\"{kind}\",\"name\":")?;
+        write_text(out, &self.name())?;
+        write!(out, ",\"unit\":\"{unit}\"")
+    }
+
+    fn write_evented(&mut self, out: &mut dyn Write) -> Result<(), ExportError> {
+        let range = self.source.time_range();
+        self.write_head("evented", "nanoseconds", out)?;
+        write!(out, ",\"startValue\":{},\"endValue\":{},\"events\":[", range.start, range.end)?;
+        let mut path = self.frames.path(self.thread.process);
+        let mut separator = "";
+        visit_spans(self.source, &self.source.processes()[self.thread.process], self.thread.number, &mut |step| {
+            let (kind, time_ns, frames) = match step {
+                Step::Open { frame, time_ns } => ("O", time_ns, path.push(frame)),
+                Step::Close { time_ns } => ("C", time_ns, path.pop()),
+                Step::Sample { .. } | Step::Allocate { .. } => return Ok(()),
+            };
+            for frame in frames {
+                write!(out, "{separator}\n{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{time_ns}}}")?;
+                separator = ",";
+            }
+            Ok(())
+        })?;
+        Ok(out.write_all(b"]}")?)
+    }
+
+    fn write_sampled(&mut self, out: &mut dyn Write) -> Result<(), ExportError> {
+        self.write_sampled_head(out)?;
+        let dictionary = self.source.processes()[self.thread.process].dictionary();
+        let mut separator = "";
+        let mut outermost_first = Vec::new();
+        self.visit_values(&mut |frames, place, _| {
+            outermost_first.clear();
+            match place {
+                Place::Stack(stack) => {
+                    outermost_first.extend(dictionary.frames_of(stack));
+                    outermost_first.reverse();
+                }
+                Place::Spans(spans) => outermost_first.extend(spans),
+            }
+            writeln!(out, "{separator}")?;
+            separator = ",";
+            write_stack(frames, &outermost_first, out)
+        })?;
+        out.write_all(b"],\"weights\":[")?;
+        separator = "";
+        self.visit_values(&mut |_, _, value| {
+            write!(out, "{separator}{value}")?;
+            separator = ",";
+            Ok(())
+        })?;
+        Ok(out.write_all(b"]}")?)
+    }
+
+    /// What can only be known at the end has no order of time.
+    fn write_costs(&mut self, costs: &RecordedCosts<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+        self.write_sampled_head(out)?;
+        let mut rows: Vec<(Vec<u32>, i64)> = Vec::new();
+        costs.visit(self.measure, |cost| {
+            if (cost.process, cost.thread) == (self.thread.process, Some(self.thread.number)) {
+                rows.push((cost.frames.iter().rev().copied().collect(), cost.own));
+            }
+        });
+        for (place, (frames, _)) in rows.iter().enumerate() {
+            out.write_all(if place == 0 { b"\n" } else { b",\n" })?;
+            write_stack(&mut self.frames.path(self.thread.process), frames, out)?;
+        }
+        out.write_all(b"],\"weights\":[")?;
+        for (place, (_, own)) in rows.iter().enumerate() {
+            write!(out, "{}{own}", if place == 0 { "" } else { "," })?;
+        }
+        Ok(out.write_all(b"]}")?)
+    }
+
+    fn write_sampled_head(&self, out: &mut dyn Write) -> io::Result<()> {
+        let unit = match self.measure {
+            Measure::AllocatedBytes | Measure::LiveBytes => "bytes",
+            Measure::WallTime | Measure::Samples | Measure::Allocations => "none",
+        };
+        self.write_head("sampled", unit, out)?;
+        write!(out, ",\"startValue\":0,\"endValue\":{},\"samples\":[", self.thread.total)
+    }
+
+    /// Shows the values of the measure, in the order of time.
+    fn visit_values(
+        &mut self,
+        value: &mut dyn FnMut(&mut frames::Path<'_>, Place<'_>, i64) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        let mut path = self.frames.path(self.thread.process);
+        let (process, measure) = (&self.source.processes()[self.thread.process], self.measure);
+        visit_spans(self.source, process, self.thread.number, &mut |step| match (step, measure) {
+            (Step::Sample { place, weight }, Measure::Samples) => value(&mut path, place, weight),
+            (Step::Allocate { place, size }, Measure::AllocatedBytes) => {
+                value(&mut path, place, i64::try_from(size).unwrap_or(i64::MAX))
+            }
+            (Step::Allocate { place, .. }, Measure::Allocations) => value(&mut path, place, 1),
+            _ => Ok(()),
+        })
+    }
+}
+
+fn write_stack(path: &mut frames::Path<'_>, outermost_first: &[u32], out: &mut dyn Write) -> Result<(), ExportError> {
+    out.write_all(b"[")?;
+    let mut separator = "";
+    for frame in outermost_first {
+        for index in path.push(*frame) {
+            write!(out, "{separator}{index}")?;
+            separator = ",";
+        }
+    }
+    path.clear();
+    Ok(out.write_all(b"]")?)
+}
+
+fn write_text(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    serde_json::to_writer(out, text).map_err(io::Error::from)
+}

@@ -1,0 +1,132 @@
+//! JSON lines of tracebacks, read by hand and in the way of `PyTorch`'s memory viewer.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![expect(clippy::unwrap_used, reason = "what a test can't set up must fail it")]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::examples::{PID, WORKER_TID, example, nasty, nasty_names, random};
+use common::readers::{reader_script, run};
+use common::{assert_golden, exported_text};
+use serde_json::{Value, json};
+use stackweave_export::{ExportOptions, Format};
+use stackweave_profile::{AggregateOptions, Filter, FrameKind, Measure, View, aggregate};
+use stackweave_recording::Recording;
+use stackweave_testkit::folder::Folder;
+
+fn lines(recording: &Recording, options: &ExportOptions<'_>) -> Vec<Value> {
+    let text = exported_text(recording, Format::Json, options);
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn names(event: &Value) -> Vec<&str> {
+    event["frames"].as_array().unwrap().iter().map(|frame| frame["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_example_has_a_line_for_each_event_with_a_place() {
+    let recording = example().recording();
+    assert_golden("example.jsonl", &exported_text(&recording, Format::Json, &ExportOptions::default()));
+    let lines = lines(&recording, &ExportOptions::default());
+    let mut counts = BTreeMap::new();
+    for line in &lines {
+        *counts.entry(line["kind"].as_str().unwrap()).or_insert(0) += 1;
+    }
+    let expected = [
+        ("allocate", 3),
+        ("begin", 6),
+        ("begin-at", 2),
+        ("begin-with", 1),
+        ("instant", 1),
+        ("instant-with", 1),
+        ("sample", 2),
+    ];
+    assert_eq!(counts, BTreeMap::from(expected));
+    assert!(lines.is_sorted_by_key(|line| line["time_ns"].as_i64()));
+    let find = |kind: &str, time_ns: i64| {
+        lines.iter().find(|line| line["kind"] == kind && line["time_ns"] == time_ns).unwrap()
+    };
+    let sample = find("sample", 1700);
+    assert_eq!(names(sample), ["inner", "outer", "step", "main"]);
+    assert_eq!((&sample["weight"], &sample["process"], &sample["thread"]), (&json!(3), &json!(PID), &json!(PID)));
+    // The native frame was begun where two Python functions were open.
+    assert_eq!((&find("begin", 1500)["name"], names(find("begin", 1500))), (&json!("inner"), vec!["step", "main"]));
+    assert_eq!((names(find("begin", 0)), names(find("begin", 300))), (vec![], vec!["fib", "step", "main"]));
+    let allocate = find("allocate", 400);
+    assert_eq!((&allocate["address"], &allocate["size"]), (&json!("0x3000"), &json!(100)));
+    assert_eq!(find("instant-with", 2700)["details"], json!({"path": "a\"b", "epoch": 1}));
+    assert_eq!(
+        (&find("sample", 600)["thread"], &find("sample", 600)["thread_name"]),
+        (&json!(WORKER_TID), &json!("worker"))
+    );
+    let frame = json!({"name": "step", "qualname": "Model.step", "filename": "/app/model.py", "line": 12,
+        "kind": "python", "inlined": false});
+    assert_eq!(sample["frames"][2], frame);
+}
+
+#[test]
+fn a_part_is_as_it_is_in_the_whole() {
+    let recording = random(31, 3000).recording();
+    let whole = lines(&recording, &ExportOptions::default());
+    let end = whole.last().unwrap()["time_ns"].as_u64().unwrap();
+    let range = end / 3..end / 2;
+    let part = AggregateOptions { range: Some(range.clone()), ..AggregateOptions::default() };
+    let part = lines(&recording, &ExportOptions { part, ..ExportOptions::default() });
+    let expected: Vec<&Value> =
+        whole.iter().filter(|line| range.contains(&line["time_ns"].as_u64().unwrap())).collect();
+    assert_eq!(part.iter().collect::<Vec<_>>(), expected);
+    assert!(!part.is_empty());
+}
+
+#[test]
+fn sums_agree_with_the_profile() {
+    let recording = random(32, 3000).recording();
+    let lines = lines(&recording, &ExportOptions::default());
+    let sum = |kind: &str, value: &str| {
+        let of_kind = lines.iter().filter(|line| line["kind"] == kind);
+        of_kind.map(|line| line[value].as_i64().unwrap()).sum::<i64>()
+    };
+    for (measure, found) in
+        [(Measure::Samples, sum("sample", "weight")), (Measure::AllocatedBytes, sum("allocate", "size"))]
+    {
+        let part = AggregateOptions { measure: Some(measure), ..AggregateOptions::default() };
+        let profile = aggregate(recording.processes(), &part, None, &mut |_| {}).unwrap().merged();
+        assert_eq!(found, profile.total());
+    }
+}
+
+#[test]
+fn frames_that_are_not_wanted_are_left_out() {
+    let filter = Filter { kinds: vec![FrameKind::Python], ..Filter::default() };
+    let options = ExportOptions { view: Some(View { show_all: true, filter }), ..ExportOptions::default() };
+    let lines = lines(&example().recording(), &options);
+    let sample = lines.iter().find(|line| line["kind"] == "sample" && line["time_ns"] == 1700).unwrap();
+    assert_eq!(names(sample), ["step", "main"]);
+}
+
+#[test]
+fn a_reader_of_pytorchs_frames_reads_it() {
+    let folder = Folder::new();
+    for (tape, count) in [(example(), 16), (nasty(), 2 * nasty_names().len() + 2)] {
+        let recording = tape.recording();
+        let path =
+            folder.write("out.jsonl", exported_text(&recording, Format::Json, &ExportOptions::default()).as_bytes());
+        let Some(mut command) = reader_script("tracebacks.py") else { return };
+        let said = run(command.arg(path));
+        assert_eq!(lines(&recording, &ExportOptions::default()).len(), count);
+        assert!(said.lines().count() >= count);
+        if count == 16 {
+            let expected = "1700 | sample |  | /src/kernel.h:5:inner; /src/kernel.c:42:outer; /app/model.py:12:step; /app/train.py:3:main";
+            assert!(said.lines().any(|line| line == expected), "{said}");
+        }
+    }
+}
+
+#[test]
+fn nasty_names_come_back_as_they_were() {
+    let lines = lines(&nasty().recording(), &ExportOptions::default());
+    let found: Vec<&str> = lines.iter().skip(2).map(|line| line["name"].as_str().unwrap()).collect();
+    let expected: Vec<String> = nasty_names().into_iter().flat_map(|name| [name.clone(), name]).collect();
+    assert_eq!(found, expected);
+}

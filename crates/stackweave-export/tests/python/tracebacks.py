@@ -1,0 +1,23 @@
+"""`tracebacks.py FILE` reads JSON lines as PyTorch's memory viewer reads frames, and prints each as one line of text."""
+
+import json
+import sys
+
+
+def frame_text(frame):
+    name, filename, line = frame["name"], frame["filename"], frame["line"]
+    assert isinstance(name, str) and isinstance(filename, str) and type(line) is int, frame
+    return f"{filename}:{line}:{name}"
+
+
+def read(path):
+    with open(path, encoding="utf-8", newline="\n") as lines:
+        for line in lines:
+            event = json.loads(line)
+            assert type(event["time_ns"]) is int and type(event["process"]) is int and type(event["thread"]) is int
+            frames = "; ".join(frame_text(frame) for frame in event["frames"])
+            print(event["time_ns"], event["kind"], event.get("name", ""), frames, sep=" | ")
+
+
+if __name__ == "__main__":
+    read(sys.argv[1])
