@@ -1,7 +1,7 @@
 //! What a format asks for: profiles, named frames, and events in their order.
 
 use core::fmt;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::{ControlFlow, Range};
 
 use stackweave_profile::{
@@ -22,6 +22,7 @@ pub struct Source<'a> {
     /// What is seen if the options do not say it.
     default_view: View,
     missing: RefCell<Missing>,
+    was_read: Cell<bool>,
     progress: RefCell<&'a mut dyn FnMut(u64)>,
 }
 
@@ -43,7 +44,15 @@ impl<'a> Source<'a> {
         progress: &'a mut dyn FnMut(u64),
     ) -> Self {
         let missing = RefCell::new(recording.missing().clone());
-        Self { recording, symbolizer, options, default_view, missing, progress: RefCell::new(progress) }
+        Self {
+            recording,
+            symbolizer,
+            options,
+            default_view,
+            missing,
+            was_read: Cell::new(false),
+            progress: RefCell::new(progress),
+        }
     }
 
     /// The processes.
@@ -132,7 +141,8 @@ impl<'a> Source<'a> {
         let options = AggregateOptions { grouping, ..self.options.part.clone() };
         let mut progress = self.progress.borrow_mut();
         let done = aggregate(recording.processes(), &options, self.symbolizer, &mut **progress)?;
-        done.missing.iter().for_each(|missing| self.missed(missing));
+        let is_before = !core::ptr::eq(recording, self.recording);
+        self.missed(done.missing.iter(), is_before);
         let view = self.view();
         let seen = |part: PartProfile| PartProfile { profile: part.profile.view(view), ..part };
         Ok(done.parts.into_iter().map(seen).collect())
@@ -142,7 +152,7 @@ impl<'a> Source<'a> {
     pub fn recorded_costs(&self, part: &AggregateOptions) -> Result<RecordedCosts<'a>, ExportError> {
         let mut progress = self.progress.borrow_mut();
         let costs = RecordedCosts::collect(self.recording.processes(), part, &mut **progress)?;
-        costs.missing().for_each(|missing| self.missed(missing));
+        self.missed(costs.missing(), false);
         Ok(costs)
     }
 
@@ -220,7 +230,7 @@ impl<'a> Source<'a> {
                 }
             }
         })?;
-        self.missed(&missing);
+        self.missed([&missing].into_iter(), false);
         failed.map_or(Ok(()), Err)
     }
 
@@ -237,8 +247,11 @@ impl<'a> Source<'a> {
         told
     }
 
-    fn missed(&self, missing: &Missing) {
-        self.missing.borrow_mut().add_all(missing);
+    /// Remembers what could not be read. Who reads the recording again can't read the same.
+    fn missed<'m>(&self, missing: impl Iterator<Item = &'m Missing>, is_before: bool) {
+        if is_before || !self.was_read.replace(true) {
+            missing.for_each(|missing| self.missing.borrow_mut().add_all(missing));
+        }
     }
 }
 

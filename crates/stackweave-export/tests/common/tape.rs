@@ -228,7 +228,7 @@ pub fn recording_of(tapes: Vec<Tape>) -> Recording {
     recording(tapes.into_iter().flat_map(Tape::bytes).collect())
 }
 
-pub(super) fn recording(bytes: Vec<u8>) -> Recording {
+pub fn recording(bytes: Vec<u8>) -> Recording {
     let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(bytes));
     Recording::from_source(&source, Path::new("made-up.swv")).unwrap()
 }

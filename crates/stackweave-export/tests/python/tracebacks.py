@@ -1,4 +1,4 @@
-"""`tracebacks.py FILE` reads JSON lines as PyTorch's memory viewer reads frames, and prints each as one line of text."""
+"""`tracebacks.py FILE` reads JSON lines as the viewer of PyTorch reads frames, and prints each as a line of text."""
 
 import json
 import sys

@@ -9,6 +9,7 @@ use crate::aggregate::options::AggregateOptions;
 use crate::aggregate::recordings::ranges;
 use crate::aggregate::span_tree::SpanTree;
 use crate::aggregate::stack_costs::Place;
+use crate::word_hash::WordSet;
 
 /// What the events of processes cost, by the numbers of frames in their recordings.
 #[derive(Debug)]
@@ -52,6 +53,19 @@ impl<'a> RecordedCosts<'a> {
     pub fn measures(&self) -> Vec<Measure> {
         let has = |measure: &Measure| self.groups().any(|(_, group)| group.has(*measure));
         Measure::ALL.into_iter().filter(has).collect()
+    }
+
+    /// The numbers of the frames of all stacks that cost something, by process, each once.
+    pub fn frames(&self, measures: &[Measure]) -> Vec<Vec<u32>> {
+        let mut frames = vec![Vec::new(); self.processes.len()];
+        let mut known: Vec<WordSet<u32>> = vec![WordSet::default(); self.processes.len()];
+        for measure in measures {
+            self.visit(*measure, |cost| {
+                let (frames, known) = (&mut frames[cost.process], &mut known[cost.process]);
+                frames.extend(cost.frames.iter().filter(|frame| known.insert(**frame)));
+            });
+        }
+        frames
     }
 
     /// What could not be read, for each process.

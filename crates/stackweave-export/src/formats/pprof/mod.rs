@@ -135,7 +135,7 @@ fn write_sample(
     out.message(fields::profile::SAMPLE, |out| {
         out.packed(fields::sample::LOCATION_ID, locations);
         out.packed(fields::sample::VALUE, values);
-        for (key, value) in labels {
+        for &(key, value) in labels.iter() {
             out.message(fields::sample::LABEL, |out| {
                 out.unsigned(fields::label::KEY, key);
                 match value {

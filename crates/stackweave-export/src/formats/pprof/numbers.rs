@@ -1,5 +1,6 @@
 //! Numbers for things.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -25,6 +26,14 @@ impl<T: Clone + Eq + Hash> Numbers<T> {
             self.things.push(thing);
         }
         number
+    }
+
+    /// The number of a thing if it has one.
+    pub(super) fn known<Q: Eq + Hash + ?Sized>(&self, thing: &Q) -> Option<u64>
+    where
+        T: Borrow<Q>,
+    {
+        self.numbers.get(thing).copied()
     }
 
     /// How many there are.

@@ -1,6 +1,6 @@
 //! What samples refer to by number: locations, functions, mappings, strings.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -20,12 +20,16 @@ pub(super) struct Tables<'a> {
     names: Vec<RecordedNames>,
     visible: Vec<VisibleFrames>,
     titles: Vec<String>,
+    labels: HashMap<(usize, Option<u32>), Labels>,
     strings: Numbers<Arc<str>>,
     functions: Numbers<Function>,
     locations: Numbers<Location>,
     /// Process and module.
     mappings: Numbers<(usize, u32)>,
 }
+
+/// Keys, as numbers of strings, and values.
+type Labels = Arc<[(u64, Label)]>;
 
 /// A frame of a process, and which of the functions that it stands for are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,23 +55,25 @@ struct Function {
 impl<'a> Tables<'a> {
     pub(super) fn new(source: &Source<'a>, read: &Read<'a>) -> Self {
         let processes = source.processes();
-        let mut used: Vec<HashSet<u32>> = vec![HashSet::new(); processes.len()];
+        let mut frames: Vec<Vec<u32>> = vec![Vec::new(); processes.len()];
         for (costs, measures) in read {
-            for measure in measures {
-                costs.visit(*measure, |cost| used[cost.process].extend(cost.frames));
+            for (all, more) in frames.iter_mut().zip(costs.frames(measures)) {
+                all.extend(more);
             }
         }
-        let frames = used.into_iter().map(|used| used.into_iter().collect::<Vec<u32>>());
         let names: Vec<RecordedNames> =
             processes.iter().zip(frames).map(|(process, frames)| source.names(process, &frames)).collect();
         let visible = processes.iter().map(|process| VisibleFrames::new(process, source.view())).collect();
         let titles = processes.iter().map(|process| source.title_of(process)).collect();
-        let (strings, functions, locations, mappings) = Default::default();
-        Self { processes, names, visible, titles, strings, functions, locations, mappings }
+        let (labels, strings, functions, locations, mappings) = Default::default();
+        Self { processes, names, visible, titles, labels, strings, functions, locations, mappings }
     }
 
     pub(super) fn text(&mut self, text: &str) -> u64 {
-        if text.is_empty() { 0 } else { self.strings.number(text.into()) }
+        if text.is_empty() {
+            return 0;
+        }
+        self.strings.known(text).unwrap_or_else(|| self.strings.number(text.into()))
     }
 
     /// The numbers of the locations of a stack, innermost first.
@@ -89,7 +95,10 @@ impl<'a> Tables<'a> {
     }
 
     /// What a sample says of its thread and process.
-    pub(super) fn labels(&mut self, process: usize, thread: Option<u32>) -> Vec<(u64, Label)> {
+    pub(super) fn labels(&mut self, process: usize, thread: Option<u32>) -> Labels {
+        if let Some(known) = self.labels.get(&(process, thread)) {
+            return Arc::clone(known);
+        }
         let recording = &self.processes[process];
         let title = self.titles[process].clone();
         let mut labels = vec![(self.text("process"), Label::Text(self.text(&title)))];
@@ -100,6 +109,8 @@ impl<'a> Tables<'a> {
                 labels.push((self.text("thread"), Label::Text(self.text(&thread.name))));
             }
         }
+        let labels = Labels::from(labels);
+        self.labels.insert((process, thread), Arc::clone(&labels));
         labels
     }
 

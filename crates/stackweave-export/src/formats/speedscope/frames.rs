@@ -25,24 +25,9 @@ struct ProcessFrames {
 impl Frames {
     /// The frames that these costs are of.
     pub(super) fn of(source: &Source<'_>, costs: &RecordedCosts<'_>, measures: &[Measure]) -> Self {
-        let mut numbers: Vec<Vec<u32>> = vec![Vec::new(); source.processes().len()];
-        let mut known: Vec<Vec<bool>> = vec![Vec::new(); source.processes().len()];
-        for measure in measures {
-            costs.visit(*measure, |cost| {
-                let (numbers, known) = (&mut numbers[cost.process], &mut known[cost.process]);
-                for &frame in cost.frames {
-                    if known.len() <= frame as usize {
-                        known.resize(frame as usize + 1, false);
-                    }
-                    if !core::mem::replace(&mut known[frame as usize], true) {
-                        numbers.push(frame);
-                    }
-                }
-            });
-        }
         let mut functions = FunctionTable::default();
         let mut processes = Vec::new();
-        for (process, numbers) in source.processes().iter().zip(numbers) {
+        for (process, numbers) in source.processes().iter().zip(costs.frames(measures)) {
             let names = source.names(process, &numbers);
             let mut visible = VisibleFrames::new(process, source.view());
             let mut indices = HashMap::new();

@@ -1,0 +1,27 @@
+//! Every format tells what could not be read, once.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+
+use common::examples::random;
+use common::tape::recording;
+use stackweave_export::{ExportOptions, Format, export};
+use stackweave_testkit::folder::Folder;
+
+#[test]
+fn a_damaged_recording_is_told_of_once() {
+    let mut bytes = random(41, 3000).bytes();
+    let place = bytes.len() - 2000;
+    bytes[place] ^= 0x55;
+    let recording = recording(bytes);
+    let folder = Folder::new();
+    let missing = |format: Format| {
+        let path = folder.file(format.name());
+        export(&recording, format, &path, &ExportOptions::default(), (None, &mut |_| {})).unwrap().missing
+    };
+    let expected = missing(Format::Folded);
+    assert!(expected.len() == 1 && expected[0].contains("damaged"), "{expected:?}");
+    for format in [Format::Pstats, Format::Pprof, Format::Speedscope, Format::Json] {
+        assert_eq!(missing(format), expected, "{format}");
+    }
+}
