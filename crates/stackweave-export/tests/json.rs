@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 
 use common::examples::{PID, WORKER_TID, example, nasty, nasty_names, random};
 use common::readers::{reader_script, run};
+use common::tape::{Tape, span};
 use common::{assert_golden, exported_text};
 use serde_json::{Value, json};
-use stackweave_export::{ExportOptions, Format};
+use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::{AggregateOptions, Filter, FrameKind, Measure, View, aggregate};
 use stackweave_recording::Recording;
 use stackweave_testkit::folder::Folder;
@@ -77,6 +78,25 @@ fn a_part_is_as_it_is_in_the_whole() {
         whole.iter().filter(|line| range.contains(&line["time_ns"].as_u64().unwrap())).collect();
     assert_eq!(part.iter().collect::<Vec<_>>(), expected);
     assert!(!part.is_empty());
+}
+
+#[test]
+fn nothing_stays_open_where_events_are_missing() {
+    let mut tape = Tape::new();
+    tape.begin((1, 10), span("a"));
+    tape.instant((1, 20), span("before"), &[]);
+    tape.lose((1, 25));
+    tape.begin((1, 30), span("b"));
+    tape.instant((1, 40), span("after"), &[]);
+    let folder = Folder::new();
+    let path = folder.file("out");
+    let options = ExportOptions::default();
+    export(&tape.recording(), Format::Json, &path, &options, (None, &mut |_| {})).unwrap();
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found: Vec<(&str, Vec<&str>)> =
+        lines.iter().map(|line| (line["name"].as_str().unwrap(), names(line))).collect();
+    assert_eq!(found, [("a", vec![]), ("before", vec!["a"]), ("b", vec![]), ("after", vec!["b"])]);
 }
 
 #[test]

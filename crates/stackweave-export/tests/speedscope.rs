@@ -238,6 +238,22 @@ fn what_is_not_ended_ends_with_its_thread() {
 }
 
 #[test]
+fn time_never_goes_back() {
+    let mut tape = Tape::new();
+    tape.begin((WORKER, 50), span("a"));
+    tape.begin((WORKER, 40), span("b"));
+    tape.end((WORKER, 45));
+    tape.end((WORKER, 60));
+    let recording = tape.recording();
+    let file = exported(&recording, &ExportOptions::default());
+    let times: Vec<&Value> =
+        file["profiles"][0]["events"].as_array().unwrap().iter().map(|event| &event["at"]).collect();
+    assert_eq!(times, [50, 50, 50, 60]);
+    let part = AggregateOptions { measure: Some(Measure::WallTime), ..AggregateOptions::default() };
+    compare(&recording, &ExportOptions { part, ..ExportOptions::default() });
+}
+
+#[test]
 fn what_is_open_where_events_are_missing_ends_there() {
     let mut tape = Tape::new();
     tape.begin((WORKER, 10), span("a"));

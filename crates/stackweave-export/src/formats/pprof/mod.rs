@@ -52,12 +52,8 @@ type Read<'a> = Vec<(RecordedCosts<'a>, Vec<Measure>)>;
 
 fn read<'a>(source: &Source<'a>) -> Result<Read<'a>, ExportError> {
     let asked = source.options().part.measure;
-    let costs = source.recorded_costs(&AggregateOptions {
-        grouping: Grouping::Threads,
-        // Blocks and bytes are told together.
-        measure: asked.map(|asked| if asked == Measure::Allocations { Measure::AllocatedBytes } else { asked }),
-        ..source.options().part.clone()
-    })?;
+    let part = AggregateOptions { grouping: Grouping::Threads, ..source.options().part.clone() };
+    let costs = source.recorded_costs(&part)?;
     let mut measures = costs.measures();
     measures
         .retain(|measure| *measure != Measure::Allocations && asked.is_none_or(|asked| is_told_by(asked, *measure)));
@@ -67,8 +63,7 @@ fn read<'a>(source: &Source<'a>) -> Result<Read<'a>, ExportError> {
     let has_blocks = asked.is_none() && measures.contains(&Measure::AllocatedBytes);
     let mut read = vec![(costs, measures)];
     if has_blocks {
-        let measure = Some(Measure::LiveBytes);
-        let part = AggregateOptions { grouping: Grouping::Threads, measure, ..source.options().part.clone() };
+        let part = AggregateOptions { measure: Some(Measure::LiveBytes), ..part };
         read.push((source.recorded_costs(&part)?, vec![Measure::LiveBytes]));
     }
     Ok(read)
