@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use stackweave_profile::View;
 use stackweave_recording::Recording;
 use stackweave_symbolize::Symbolizer;
@@ -39,7 +41,14 @@ pub fn export(
     let bytes = if format == Format::Parquet {
         write_folder(path, options.overwrite, |folder| formats::write_parquet(&source, folder))?
     } else {
-        write_file(path, options.overwrite, |out| formats::write(&source, format, out))?
+        write_file(path, options.overwrite, |out| {
+            if !is_to_be_compressed(format, path) {
+                return formats::write(&source, format, out);
+            }
+            let mut out = GzEncoder::new(out, Compression::fast());
+            formats::write(&source, format, &mut out)?;
+            Ok(out.finish().map(drop)?)
+        })?
     };
     Ok(Exported { bytes, missing: source.into_report() })
 }
@@ -60,6 +69,11 @@ pub fn write(
 
 fn default_view(format: Format) -> View {
     View { show_all: !is_picture(format), ..View::default() }
+}
+
+/// Whether the name of the file says so. pprof's files are compressed by themselves.
+fn is_to_be_compressed(format: Format, path: &Path) -> bool {
+    format != Format::Pprof && path.extension().is_some_and(|extension| extension == "gz")
 }
 
 /// Whether a person looks at it as it is, and has no viewer that can hide frames.

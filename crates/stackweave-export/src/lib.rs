@@ -4,11 +4,13 @@
 //! name and renames that when it is complete.
 #![forbid(unsafe_code)]
 
+mod activity;
 mod error;
 mod export;
 mod format;
 mod formats;
 mod marshal;
+mod memory_curve;
 mod options;
 mod output;
 #[allow(dead_code, reason = "each format uses a part of it")]

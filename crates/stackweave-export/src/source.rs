@@ -187,6 +187,12 @@ impl<'a> Source<'a> {
         RecordedNames::resolve(process, frames, self.symbolizer)
     }
 
+    /// When a process began to record, in nanoseconds since the first one did.
+    pub fn began(&self, process: &ProcessRecording) -> u64 {
+        let axis = self.recording.time_axis();
+        u64::try_from(axis.time_ns(process, 0).saturating_sub(self.begin())).unwrap_or(0)
+    }
+
     /// Shows every event that is asked for, the earliest first. Times are nanoseconds since the first process began to
     /// record.
     pub fn visit_events(

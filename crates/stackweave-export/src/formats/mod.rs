@@ -1,5 +1,6 @@
 //! The formats, a file each.
 
+mod chrome;
 mod folded;
 mod json;
 mod pprof;
@@ -16,6 +17,7 @@ use crate::source::Source;
 /// Writes a recording in a format that is one file.
 pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) -> Result<(), ExportError> {
     match format {
+        Format::Chrome => chrome::write(source, out),
         Format::Folded => folded::write(source, out),
         Format::Pprof => pprof::write(source, out),
         Format::Speedscope => speedscope::write(source, out),

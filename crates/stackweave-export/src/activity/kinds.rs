@@ -1,0 +1,118 @@
+//! What an event of some kind says, by the roles that recordings declare.
+
+use serde_json::{Map, Value};
+use stackweave_core::{EventKind, FieldType, Role};
+use stackweave_recording::ProcessRecording;
+use stackweave_recording::file::Event;
+
+use crate::activity::details::Details;
+
+/// The kinds of a process, by number.
+#[derive(Debug)]
+pub(crate) struct Kinds(Vec<Option<Kind>>);
+
+/// Where the values of a kind are; `None` for what it has not.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) role: Role,
+    frame: Option<usize>,
+    stack: Option<usize>,
+    address: Option<usize>,
+    value: Option<(usize, FieldType)>,
+    /// The fields that have no place of their own.
+    others: Vec<(usize, String, FieldType)>,
+}
+
+impl Kinds {
+    pub(crate) fn of(process: &ProcessRecording) -> Self {
+        let mut kinds: Vec<Option<Kind>> = (0..256).map(|_| None).collect();
+        for (number, kind) in process.dictionary().kinds() {
+            kinds[usize::from(number)] = Some(Kind::of(kind));
+        }
+        Self(kinds)
+    }
+
+    pub(crate) fn get(&self, number: u8) -> Option<&Kind> {
+        self.0[usize::from(number)].as_ref()
+    }
+}
+
+impl Kind {
+    fn of(kind: &EventKind) -> Self {
+        let first = |types: &[FieldType]| types.iter().find_map(|of| Some((kind.position_of(*of)?, *of)));
+        let value = match kind.role {
+            Role::Counter => first(&[FieldType::Float, FieldType::Signed, FieldType::Unsigned]),
+            Role::Sample => first(&[FieldType::Signed, FieldType::Unsigned]),
+            Role::Allocate => first(&[FieldType::Unsigned]),
+            Role::Begin | Role::End | Role::Instant | Role::Free => None,
+        };
+        let place = |of| kind.position_of(of);
+        let mut found = Self {
+            role: kind.role,
+            frame: place(FieldType::Frame),
+            stack: place(FieldType::Stack),
+            address: place(FieldType::Address),
+            value,
+            others: Vec::new(),
+        };
+        let own = [found.frame, found.stack, found.address, value.map(|(place, _)| place)];
+        let words = kind.fields.iter().take(kind.words()).enumerate();
+        let others = words.filter(|(place, _)| !own.contains(&Some(*place)));
+        found.others = others.map(|(place, field)| (place, field.name.to_string(), field.of)).collect();
+        found
+    }
+
+    pub(crate) fn frame(&self, event: &Event<'_>) -> u32 {
+        number(event, self.frame)
+    }
+
+    pub(crate) fn stack(&self, event: &Event<'_>) -> u32 {
+        number(event, self.stack)
+    }
+
+    pub(crate) fn address(&self, event: &Event<'_>) -> u64 {
+        word(event, self.address).unwrap_or(0)
+    }
+
+    /// The weight of a sample, or the size of a block.
+    pub(crate) fn count(&self, event: &Event<'_>) -> Option<u64> {
+        word(event, self.value.map(|(place, _)| place))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counters are drawn")]
+    pub(crate) fn quantity(&self, event: &Event<'_>) -> f64 {
+        let word = self.count(event).unwrap_or(0);
+        match self.value {
+            Some((_, FieldType::Float)) => f64::from_bits(word),
+            Some((_, FieldType::Signed)) => word.cast_signed() as f64,
+            _ => word as f64,
+        }
+    }
+
+    pub(crate) fn details(&self, event: &Event<'_>, process: &ProcessRecording) -> Details {
+        if self.others.is_empty() && event.bytes.is_none() {
+            return Details::default();
+        }
+        let mut fields = Map::new();
+        for (place, name, of) in &self.others {
+            let Some(word) = event.words.get(*place).copied() else { continue };
+            let value = match of {
+                FieldType::Signed => word.cast_signed().into(),
+                FieldType::Float => f64::from_bits(word).into(),
+                FieldType::Address => format!("{word:#x}").into(),
+                FieldType::Ticks => process.timeline().nanoseconds(word).into(),
+                _ => Value::from(word),
+            };
+            fields.insert(name.clone(), value);
+        }
+        Details::new(fields, event.bytes)
+    }
+}
+
+fn word(event: &Event<'_>, place: Option<usize>) -> Option<u64> {
+    event.words.get(place?).copied()
+}
+
+fn number(event: &Event<'_>, place: Option<usize>) -> u32 {
+    word(event, place).and_then(|word| u32::try_from(word).ok()).unwrap_or(0)
+}

@@ -1,0 +1,59 @@
+//! What happened, thread by thread, the earliest first: begins and ends matched, and cut to the time that is asked for.
+//!
+//! A profile and every format that shows events say the same about spans: ends that match nothing are left out, what is
+//! open where events of its thread were lost ends there, and times of a thread never go back.
+
+mod details;
+mod kinds;
+mod named;
+mod visit;
+
+pub(crate) use details::Details;
+pub(crate) use named::NamedProcess;
+pub(crate) use visit::visit;
+
+/// Something that a thread has begun.
+#[derive(Clone, Debug)]
+pub(crate) struct Span {
+    /// The number of its frame in the recording.
+    pub(crate) frame: u32,
+    /// The stack that it began on; 0 if that was not recorded.
+    pub(crate) stack: u32,
+    pub(crate) began: u64,
+    pub(crate) details: Details,
+    /// Whether its begin was told.
+    is_told: bool,
+}
+
+/// Why a span is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It ended, or goes on behind the time that was asked for.
+    Ended,
+    /// Nobody saw its end.
+    Unfinished,
+}
+
+/// Something that happened on a thread. Times are nanoseconds since the first process began to record.
+#[derive(Debug)]
+pub(crate) struct Happening<'e> {
+    /// The place of the process among all.
+    pub(crate) process: usize,
+    /// The number of the thread in its process.
+    pub(crate) thread: u32,
+    pub(crate) time: u64,
+    /// What the thread had begun, outermost first, without what begins or ends now.
+    pub(crate) around: &'e [Span],
+    pub(crate) what: What<'e>,
+}
+
+#[derive(Debug)]
+pub(crate) enum What<'e> {
+    Begin(&'e Span),
+    End(&'e Span, Ending),
+    Instant { frame: u32, stack: u32, details: Details },
+    Counter { frame: u32, value: f64 },
+    Sample { stack: u32, weight: i64, details: Details },
+    Allocate { address: u64, size: u64, stack: u32, details: Details },
+    Free { address: u64 },
+}

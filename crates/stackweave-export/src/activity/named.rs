@@ -1,0 +1,123 @@
+//! Processes and threads as viewers know them, with the names of their frames.
+
+use std::collections::HashSet;
+
+use stackweave_profile::{Frame, RecordedNames};
+use stackweave_recording::ProcessRecording;
+
+use crate::source::Source;
+
+/// Numbers that no process or thread of Linux has begin here.
+const FIRST_FREE: u32 = 1 << 22;
+
+/// A process, with names for all of its frames.
+#[derive(Debug)]
+pub(crate) struct NamedProcess<'a> {
+    pub(crate) recording: &'a ProcessRecording,
+    /// Its number in the system, or one above all of those if another process of the export has that.
+    pub(crate) pid: u32,
+    pub(crate) title: String,
+    /// What else tells it from others: machine, Python.
+    pub(crate) labels: String,
+    /// When it began to record.
+    pub(crate) began: u64,
+    pub(crate) threads: Vec<NamedThread>,
+    names: RecordedNames,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedThread {
+    /// Its number in its process.
+    pub(crate) number: u32,
+    /// Its number in the system, or one above all of those if the process had two threads of that number.
+    pub(crate) tid: u32,
+    pub(crate) name: String,
+}
+
+impl<'a> NamedProcess<'a> {
+    /// All processes of an export, in their order.
+    pub(crate) fn all(source: &Source<'a>) -> Vec<Self> {
+        let mut taken = HashSet::new();
+        let numbers = |process: &'a ProcessRecording| {
+            let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
+            let mut unique = Unique { taken: &mut taken };
+            Self {
+                recording: process,
+                pid: unique.number(process.start().pid),
+                title: title(process),
+                labels: labels(process),
+                began: source.began(process),
+                threads: threads(source, process),
+                names: source.names(process, &frames),
+            }
+        };
+        source.processes().iter().map(numbers).collect()
+    }
+
+    /// What a frame stands for, outermost first: more than one where calls were inlined or generated.
+    pub(crate) fn chain(&self, frame: u32) -> impl DoubleEndedIterator<Item = &Frame> {
+        self.names.of(frame).iter().rev()
+    }
+
+    pub(crate) fn thread(&self, number: u32) -> Option<&NamedThread> {
+        self.threads.iter().find(|thread| thread.number == number)
+    }
+}
+
+fn title(process: &ProcessRecording) -> String {
+    let start = process.start();
+    match start.command_line.as_slice() {
+        [] if start.executable.is_empty() => format!("process {}", start.pid),
+        [] => start.executable.clone(),
+        words => words.join(" "),
+    }
+}
+
+fn labels(process: &ProcessRecording) -> String {
+    let start = process.start();
+    let python = start.python.as_ref().map(|version| format!("Python {version}"));
+    let labels = [Some(start.host.clone()).filter(|host| !host.is_empty()), python];
+    labels.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn threads(source: &Source<'_>, process: &ProcessRecording) -> Vec<NamedThread> {
+    let mut taken = HashSet::new();
+    let mut unique = Unique { taken: &mut taken };
+    let wanted = process.dictionary().threads().filter(|thread| source.options().part.takes(Some(thread)));
+    let named = wanted.map(|thread| NamedThread {
+        number: thread.number,
+        tid: unique.number(thread.tid),
+        name: thread.name.clone(),
+    });
+    named.collect()
+}
+
+struct Unique<'t> {
+    taken: &'t mut HashSet<u32>,
+}
+
+impl Unique<'_> {
+    /// The number itself if it is free, else one that the system does not give.
+    fn number(&mut self, number: u32) -> u32 {
+        let free =
+            if self.taken.contains(&number) { (FIRST_FREE..).find(|other| !self.taken.contains(other)) } else { None };
+        let own = free.unwrap_or(number);
+        self.taken.insert(own);
+        own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_have_one_number() {
+        let mut taken = HashSet::new();
+        let mut unique = Unique { taken: &mut taken };
+        assert_eq!(
+            [7, 0, 7, 7, 8, 0].map(|number| unique.number(number)),
+            [7, 0, FIRST_FREE, FIRST_FREE + 1, 8, FIRST_FREE + 2]
+        );
+    }
+}

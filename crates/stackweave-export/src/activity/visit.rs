@@ -1,0 +1,205 @@
+//! Events to what happened.
+//!
+//! Kept are the spans that are open, and nothing of what is over.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use stackweave_core::Role;
+use stackweave_recording::file::Lost;
+use stackweave_recording::{ProcessRecording, TimedEvent};
+
+use crate::activity::kinds::{Kind, Kinds};
+use crate::activity::{Ending, Happening, Span, What};
+use crate::error::ExportError;
+use crate::source::Source;
+
+type Tell<'t> = dyn FnMut(&Happening<'_>) -> Result<(), ExportError> + 't;
+
+/// Tells all that happened in the time that is asked for. What began before it begins with it.
+pub(crate) fn visit(source: &Source<'_>, tell: &mut Tell<'_>) -> Result<(), ExportError> {
+    let mut visit = Visit {
+        range: source.options().part.range.clone().unwrap_or(0..u64::MAX),
+        kinds: source.processes().iter().map(Kinds::of).collect(),
+        places: HashMap::new(),
+        threads: Vec::new(),
+        is_inside: false,
+        tell,
+    };
+    visit.is_inside = visit.range.start == 0;
+    let same = |one: &ProcessRecording, other: &ProcessRecording| core::ptr::eq(one.start(), other.start());
+    source.visit_events_from_start(&mut |event| {
+        let process = source.processes().iter().position(|process| same(process, event.process));
+        process.map_or(Ok(()), |process| visit.event(process, &event))
+    })?;
+    visit.finish(source)
+}
+
+struct Visit<'t, 'f> {
+    range: Range<u64>,
+    kinds: Vec<Kinds>,
+    /// Where each thread is in `threads`, by process and number.
+    places: HashMap<(usize, u32), usize>,
+    threads: Vec<Thread>,
+    /// Whether the time that is asked for has begun.
+    is_inside: bool,
+    tell: &'t mut Tell<'f>,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    process: usize,
+    number: u32,
+    open: Vec<Span>,
+    now: u64,
+    /// The ticks at which events are missing, the next one last.
+    losses: Vec<u64>,
+}
+
+impl Visit<'_, '_> {
+    fn event(&mut self, process: usize, timed: &TimedEvent<'_>) -> Result<(), ExportError> {
+        let time = u64::try_from(timed.time_ns).unwrap_or(0);
+        if !self.is_inside && time > self.range.start {
+            self.enter()?;
+        }
+        let place = self.place_of(process, timed.process, timed.thread);
+        let mut thread = core::mem::take(&mut self.threads[place]);
+        while thread.losses.last().is_some_and(|lost| timed.event.ticks > *lost) {
+            self.cut(&mut thread, None)?;
+            thread.losses.pop();
+        }
+        thread.now = thread.now.max(time);
+        let done = self.one(&mut thread, timed);
+        self.threads[place] = thread;
+        done
+    }
+
+    fn one(&mut self, thread: &mut Thread, timed: &TimedEvent<'_>) -> Result<(), ExportError> {
+        let event = &timed.event;
+        let Some(kind) = self.kinds[thread.process].get(event.kind) else { return Ok(()) };
+        match kind.role {
+            Role::Begin => {
+                let span = Span {
+                    frame: kind.frame(event),
+                    stack: kind.stack(event),
+                    began: thread.now,
+                    details: kind.details(event, timed.process),
+                    is_told: self.is_inside,
+                };
+                thread.open.push(span);
+                if self.is_inside { self.tell_begin(thread, thread.open.len() - 1) } else { Ok(()) }
+            }
+            Role::End => match thread.open.pop() {
+                Some(span) => self.tell_end(thread, span, thread.now, Ending::Ended),
+                None => Ok(()),
+            },
+            _ if !self.range.contains(&thread.now) => Ok(()),
+            role => {
+                let what = what(role, kind, timed);
+                self.tell(thread, thread.now, what)
+            }
+        }
+    }
+
+    /// The time that is asked for begins: what is open begins with it.
+    fn enter(&mut self) -> Result<(), ExportError> {
+        self.is_inside = true;
+        let mut threads = core::mem::take(&mut self.threads);
+        for thread in &mut threads {
+            for depth in 0..thread.open.len() {
+                thread.open[depth].began = thread.open[depth].began.max(self.range.start);
+                thread.open[depth].is_told = true;
+                self.tell_begin(thread, depth)?;
+            }
+        }
+        self.threads = threads;
+        Ok(())
+    }
+
+    fn tell_begin(&mut self, thread: &Thread, depth: usize) -> Result<(), ExportError> {
+        let span = &thread.open[depth];
+        let around = &thread.open[..depth];
+        let (process, number, time) = (thread.process, thread.number, span.began);
+        (self.tell)(&Happening { process, thread: number, time, around, what: What::Begin(span) })
+    }
+
+    fn tell_end(&mut self, thread: &Thread, mut span: Span, time: u64, ending: Ending) -> Result<(), ExportError> {
+        let Range { start, end } = self.range;
+        if span.began >= end || (time <= start && span.began < start) {
+            return Ok(());
+        }
+        let time = time.min(end);
+        let (process, number, around) = (thread.process, thread.number, thread.open.as_slice());
+        if !span.is_told {
+            span.is_told = true;
+            let what = What::Begin(&span);
+            (self.tell)(&Happening { process, thread: number, time: span.began, around, what })?;
+        }
+        (self.tell)(&Happening { process, thread: number, time, around, what: What::End(&span, ending) })
+    }
+
+    fn tell(&mut self, thread: &Thread, time: u64, what: What<'_>) -> Result<(), ExportError> {
+        let (process, number, around) = (thread.process, thread.number, thread.open.as_slice());
+        (self.tell)(&Happening { process, thread: number, time, around, what })
+    }
+
+    /// Ends what is open, at the time of the thread's last event, or at `until` if it is known to go on until then.
+    fn cut(&mut self, thread: &mut Thread, until: Option<u64>) -> Result<(), ExportError> {
+        let ended = until.map_or(thread.now, |until| until.max(thread.now));
+        let ending = if until.is_some() { Ending::Ended } else { Ending::Unfinished };
+        while let Some(span) = thread.open.pop() {
+            self.tell_end(thread, span, ended, ending)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, source: &Source<'_>) -> Result<(), ExportError> {
+        let end = self.range.end;
+        let last_time = |thread: &Thread| {
+            let process = &source.processes()[thread.process];
+            let ticks = process.last_ticks(thread.number).unwrap_or(0);
+            source.began(process).saturating_add(process.timeline().nanoseconds(ticks))
+        };
+        for mut thread in core::mem::take(&mut self.threads) {
+            let goes_on = last_time(&thread) >= end;
+            self.cut(&mut thread, goes_on.then_some(end))?;
+        }
+        Ok(())
+    }
+
+    fn place_of(&mut self, process: usize, recording: &ProcessRecording, number: u32) -> usize {
+        let Self { places, threads, .. } = self;
+        *places.entry((process, number)).or_insert_with(|| {
+            threads.push(Thread { process, number, losses: losses(recording, number), ..Thread::default() });
+            threads.len() - 1
+        })
+    }
+}
+
+fn what<'e>(role: Role, kind: &Kind, timed: &TimedEvent<'_>) -> What<'e> {
+    let event = &timed.event;
+    let details = || kind.details(event, timed.process);
+    match role {
+        Role::Counter => What::Counter { frame: kind.frame(event), value: kind.quantity(event) },
+        Role::Sample => {
+            let weight = kind.count(event).map_or(1, u64::cast_signed);
+            What::Sample { stack: kind.stack(event), weight, details: details() }
+        }
+        Role::Allocate => {
+            let (address, size) = (kind.address(event), kind.count(event).unwrap_or(0));
+            What::Allocate { address, size, stack: kind.stack(event), details: details() }
+        }
+        Role::Free => What::Free { address: kind.address(event) },
+        Role::Begin | Role::End | Role::Instant => {
+            What::Instant { frame: kind.frame(event), stack: kind.stack(event), details: details() }
+        }
+    }
+}
+
+/// Where events of a thread are missing, in ticks, the last place first.
+fn losses(process: &ProcessRecording, thread: u32) -> Vec<u64> {
+    let at = |lost: &Lost| if lost.first_ticks == 0 { lost.last_ticks } else { lost.first_ticks };
+    let mut losses: Vec<u64> = process.losses().iter().filter(|lost| lost.thread == thread).map(at).collect();
+    losses.sort_unstable_by_key(|ticks| core::cmp::Reverse(*ticks));
+    losses
+}

@@ -1,0 +1,249 @@
+//! Chrome's trace events as JSON: the object format, with stacks in a table behind the events.
+//!
+//! A span is one event, written when it ends. Viewers sort by time and then keep the order of the file, so a span that
+//! began at the same time as the one around it waits for that one: what is outside comes first.
+
+mod line;
+mod names;
+mod stacks;
+
+use std::io::Write;
+
+use stackweave_recording::ProcessRecording;
+
+use crate::activity::{Ending, Happening, NamedProcess, Span, What, visit};
+use crate::error::ExportError;
+use crate::formats::chrome::line::{Line, write_string};
+use crate::formats::chrome::names::Names;
+use crate::formats::chrome::stacks::UsedStacks;
+use crate::memory_curve::{MemoryCurve, Points};
+use crate::source::Source;
+
+pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let processes = NamedProcess::all(source);
+    let mut writer = Writer {
+        curves: processes.iter().map(|process| curve(process.recording)).collect(),
+        names: processes.iter().map(|_| Names::default()).collect(),
+        stacks: processes.iter().map(|_| UsedStacks::default()).collect(),
+        waiting: Vec::new(),
+        text: Vec::new(),
+        is_first: true,
+        processes: &processes,
+        out,
+    };
+    writer.begin()?;
+    visit(source, &mut |happening| writer.happening(happening))?;
+    writer.finish(source)
+}
+
+fn curve(process: &ProcessRecording) -> MemoryCurve {
+    let duration = process.time_range().map_or(0, |range| range.end - range.start);
+    MemoryCurve::new(process.event_count(), duration)
+}
+
+struct Writer<'a, 'o> {
+    processes: &'a [NamedProcess<'a>],
+    names: Vec<Names>,
+    stacks: Vec<UsedStacks>,
+    curves: Vec<MemoryCurve>,
+    /// Spans that are over but began together with one that is open: their events, for each open span of each thread.
+    waiting: Vec<Waiting>,
+    text: Vec<u8>,
+    is_first: bool,
+    out: &'o mut dyn Write,
+}
+
+/// Events inside the open span at this depth of a thread.
+struct Waiting {
+    process: usize,
+    thread: u32,
+    depth: usize,
+    text: Vec<u8>,
+}
+
+const FLUSH_AT: usize = 1 << 16;
+
+impl Writer<'_, '_> {
+    fn begin(&mut self) -> Result<(), ExportError> {
+        self.text.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+        let processes = self.processes;
+        let mut order: Vec<usize> = (0..processes.len()).collect();
+        order.sort_by_key(|place| processes[*place].began);
+        for (index, place) in order.into_iter().enumerate() {
+            let process = &processes[place];
+            self.metadata(process.pid, 0, ("process_name", "name"), &process.title)?;
+            if !process.labels.is_empty() {
+                self.metadata(process.pid, 0, ("process_labels", "labels"), &process.labels)?;
+            }
+            self.sort_index(process.pid, 0, "process_sort_index", index)?;
+            for (index, thread) in process.threads.iter().enumerate() {
+                let name = if thread.name.is_empty() { format!("thread {}", thread.tid) } else { thread.name.clone() };
+                self.metadata(process.pid, thread.tid, ("thread_name", "name"), &name)?;
+                self.sort_index(process.pid, thread.tid, "thread_sort_index", index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn metadata(&mut self, pid: u32, tid: u32, (name, key): (&str, &str), value: &str) -> Result<(), ExportError> {
+        let mut line = Line::new(b'M', pid, tid);
+        line.text("name", name).open_args(key);
+        write_string(line.value(), value);
+        line.close_args();
+        self.put(&line.finish())
+    }
+
+    fn sort_index(&mut self, pid: u32, tid: u32, name: &str, index: usize) -> Result<(), ExportError> {
+        let mut line = Line::new(b'M', pid, tid);
+        line.text("name", name).open_args("sort_index");
+        line.value().extend_from_slice(index.to_string().as_bytes());
+        line.close_args();
+        self.put(&line.finish())
+    }
+
+    fn happening(&mut self, happening: &Happening<'_>) -> Result<(), ExportError> {
+        let Happening { process, time, .. } = *happening;
+        match &happening.what {
+            What::Begin(_) => Ok(()),
+            What::End(span, ending) => self.span(happening, span, *ending),
+            What::Instant { frame, stack, details } => {
+                let mut line = self.line(b'i', happening);
+                let name = self.names[process].last(&self.processes[process], *frame);
+                line.time("ts", time).raw("name", &name.name).raw("cat", &name.category).text("s", "t");
+                self.stacks[process].refer(&mut line, process, *stack);
+                line.args(&name.args, details, false);
+                self.put(&line.finish())
+            }
+            What::Counter { frame, value } if value.is_finite() => {
+                let name = self.names[process].last(&self.processes[process], *frame);
+                let mut line = Line::new(b'C', self.processes[process].pid, 0);
+                line.time("ts", time).raw("name", &name.name).raw("cat", b"\"counter\"").open_args("value");
+                line.value().extend_from_slice(format!("{value:?}").as_bytes());
+                line.close_args();
+                self.put(&line.finish())
+            }
+            What::Counter { .. } => Ok(()),
+            What::Sample { stack, weight, details } => {
+                let mut line = self.line(b'i', happening);
+                line.time("ts", time).text("name", "sample").text("cat", "sample").text("s", "t");
+                self.stacks[process].refer(&mut line, process, *stack);
+                line.args(format!("\"weight\":{weight}").as_bytes(), details, false);
+                self.put(&line.finish())
+            }
+            What::Allocate { address, size, .. } => {
+                let points = self.curves[process].allocate(time, *address, *size);
+                self.memory(process, points)
+            }
+            What::Free { address } => {
+                let points = self.curves[process].free(time, *address);
+                self.memory(process, points)
+            }
+        }
+    }
+
+    fn line(&self, phase: u8, happening: &Happening<'_>) -> Line {
+        let process = &self.processes[happening.process];
+        Line::new(phase, process.pid, process.thread(happening.thread).map_or(0, |thread| thread.tid))
+    }
+
+    /// The events of a span: one for each function that its frame stands for, the outermost first.
+    fn span(&mut self, happening: &Happening<'_>, span: &Span, ending: Ending) -> Result<(), ExportError> {
+        let Happening { process, thread, time, around, .. } = *happening;
+        let blank = self.line(b'X', happening);
+        let mut text = Vec::new();
+        for name in &*self.names[process].all(&self.processes[process], span.frame) {
+            let mut line = blank.clone();
+            line.time("ts", span.began).time("dur", time - span.began);
+            line.raw("name", &name.name).raw("cat", &name.category);
+            self.stacks[process].refer(&mut line, process, span.stack);
+            line.args(&name.args, &span.details, ending == Ending::Unfinished);
+            text.extend_from_slice(if text.is_empty() { b"" } else { b",\n" });
+            text.extend_from_slice(&line.finish());
+        }
+        let depth = around.len();
+        if let Some(inside) = self.take_waiting(process, thread, depth + 1) {
+            text.extend_from_slice(b",\n");
+            text.extend_from_slice(&inside);
+        }
+        match around.last() {
+            Some(outside) if outside.began == span.began => self.wait(process, thread, depth, &text),
+            _ => self.put(&text),
+        }
+    }
+
+    fn wait(&mut self, process: usize, thread: u32, depth: usize, text: &[u8]) -> Result<(), ExportError> {
+        let is_it =
+            |waiting: &&mut Waiting| (waiting.process, waiting.thread, waiting.depth) == (process, thread, depth);
+        if let Some(waiting) = self.waiting.iter_mut().find(is_it) {
+            waiting.text.extend_from_slice(b",\n");
+            waiting.text.extend_from_slice(text);
+        } else {
+            self.waiting.push(Waiting { process, thread, depth, text: text.to_vec() });
+        }
+        Ok(())
+    }
+
+    fn take_waiting(&mut self, process: usize, thread: u32, depth: usize) -> Option<Vec<u8>> {
+        let is_it = |waiting: &Waiting| (waiting.process, waiting.thread, waiting.depth) == (process, thread, depth);
+        let place = self.waiting.iter().position(is_it)?;
+        Some(self.waiting.swap_remove(place).text)
+    }
+
+    fn memory(&mut self, process: usize, points: Points) -> Result<(), ExportError> {
+        for point in points.into_iter().flatten() {
+            let counters =
+                [("allocated bytes", "bytes", point.bytes), ("allocated blocks", "blocks", point.blocks as u64)];
+            for (name, key, value) in counters {
+                let mut line = Line::new(b'C', self.processes[process].pid, 0);
+                line.time("ts", point.time).text("name", name).text("cat", "memory").open_args(key);
+                line.value().extend_from_slice(value.to_string().as_bytes());
+                line.close_args();
+                self.put(&line.finish())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an event, or several that are separated already.
+    fn put(&mut self, event: &[u8]) -> Result<(), ExportError> {
+        self.text.extend_from_slice(if self.is_first { b"\n" } else { b",\n" });
+        self.is_first = false;
+        self.text.extend_from_slice(event);
+        if self.text.len() >= FLUSH_AT {
+            self.out.write_all(&self.text)?;
+            self.text.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, source: &Source<'_>) -> Result<(), ExportError> {
+        for process in 0..self.processes.len() {
+            let points = self.curves[process].rest();
+            self.memory(process, points)?;
+        }
+        self.out.write_all(&self.text)?;
+        self.out.write_all(b"\n],\n\"stackFrames\":{")?;
+        let mut is_first = true;
+        for (place, (process, used)) in self.processes.iter().zip(&self.stacks).enumerate() {
+            used.write(self.out, (place, process), &mut is_first)?;
+        }
+        self.out.write_all(b"},\n\"otherData\":")?;
+        let about = other_data(source, self.processes, &self.curves);
+        self.out.write_all(about.to_string().as_bytes())?;
+        Ok(self.out.write_all(b"}\n")?)
+    }
+}
+
+/// What the export is, and what is not in it.
+fn other_data(source: &Source<'_>, processes: &[NamedProcess<'_>], curves: &[MemoryCurve]) -> serde_json::Value {
+    let mut about = serde_json::json!({ "title": source.title(), "writer": "stackweave" });
+    let first = processes.iter().min_by_key(|process| process.began);
+    if let Some(first) = first {
+        about["time_0_unix_ns"] = first.recording.timeline().wall_ns(0).to_string().into();
+    }
+    for (process, curve) in processes.iter().zip(curves).filter(|(_, curve)| curve.bucket_ns > 0) {
+        let said = format!("the highest and the last value of each {} ns", curve.bucket_ns);
+        about[format!("allocated bytes of process {}", process.pid)] = said.into();
+    }
+    about
+}
