@@ -101,7 +101,7 @@ mod tests {
             points.extend(curve.free(2 * step + 1, step).into_iter().flatten());
         }
         points.extend(curve.rest().into_iter().flatten());
-        assert!(points.len() <= MOST_POINTS as usize + 2, "{}", points.len());
+        assert!(points.len() as u64 <= MOST_POINTS + 2, "{}", points.len());
         assert!(points.is_sorted_by_key(|point| point.time));
         assert_eq!(points.iter().map(|point| point.bytes).max(), Some(1_000));
         assert_eq!(points.last(), Some(&MemoryPoint { time: 999_999, bytes: 0, blocks: 0 }));

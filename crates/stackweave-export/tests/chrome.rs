@@ -1,5 +1,7 @@
 //! Chrome's trace events, read strictly and by viztracer.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "what a test can't set up must fail it")]
+
 mod common;
 
 use common::examples::{TREE, example, nasty, random};
@@ -19,9 +21,9 @@ fn read(recording: &Recording, name: &str, part: AggregateOptions) -> Option<Val
     let folder = Folder::new();
     let path = folder.file(name);
     let options = ExportOptions { part, ..ExportOptions::default() };
-    export(recording, Format::Chrome, &path, &options, (None, &mut |_| {})).unwrap();
+    export(recording, Format::Chrome, &path, &options, (None, &mut |_| {})).expect("it can be written");
     let said = run(reader_script("read_chrome.py")?.arg(&path));
-    Some(serde_json::from_str(&said).unwrap())
+    Some(serde_json::from_str(&said).expect("the reader prints JSON"))
 }
 
 fn read_all(recording: &Recording) -> Option<Value> {

@@ -99,8 +99,8 @@ struct Unique<'t> {
 impl Unique<'_> {
     /// The number itself if it is free, else one that the system does not give.
     fn number(&mut self, number: u32) -> u32 {
-        let free =
-            if self.taken.contains(&number) { (FIRST_FREE..).find(|other| !self.taken.contains(other)) } else { None };
+        let is_free = |other: &u32| !self.taken.contains(other);
+        let free = if is_free(&number) { Some(number) } else { (FIRST_FREE..u32::MAX).find(is_free) };
         let own = free.unwrap_or(number);
         self.taken.insert(own);
         own

@@ -6,6 +6,7 @@ mod json;
 mod pprof;
 mod pstats;
 mod speedscope;
+mod perfetto;
 
 use std::io::Write;
 use std::path::Path;
@@ -23,6 +24,7 @@ pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) ->
         Format::Speedscope => speedscope::write(source, out),
         Format::Json => json::write(source, out),
         Format::Pstats => pstats::write(source, out),
+        Format::Perfetto => perfetto::write(source, out),
         _ => Err(ExportError::NotThis(format!("{format} is not there yet"))),
     }
 }

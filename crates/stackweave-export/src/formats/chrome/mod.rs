@@ -104,12 +104,11 @@ impl Writer<'_, '_> {
     fn happening(&mut self, happening: &Happening<'_>) -> Result<(), ExportError> {
         let Happening { process, time, .. } = *happening;
         match &happening.what {
-            What::Begin(_) => Ok(()),
             What::End(span, ending) => self.span(happening, span, *ending),
             What::Instant { frame, stack, details } => {
                 let mut line = self.line(b'i', happening);
                 let name = self.names[process].last(&self.processes[process], *frame);
-                line.time("ts", time).raw("name", &name.name).raw("cat", &name.category).text("s", "t");
+                line.time("ts", time).raw("name", &name.text).raw("cat", &name.category).text("s", "t");
                 self.stacks[process].refer(&mut line, process, *stack);
                 line.args(&name.args, details, false);
                 self.put(&line.finish())
@@ -117,12 +116,13 @@ impl Writer<'_, '_> {
             What::Counter { frame, value } if value.is_finite() => {
                 let name = self.names[process].last(&self.processes[process], *frame);
                 let mut line = Line::new(b'C', self.processes[process].pid, 0);
-                line.time("ts", time).raw("name", &name.name).raw("cat", b"\"counter\"").open_args("value");
+                line.time("ts", time).raw("name", &name.text).raw("cat", b"\"counter\"").open_args("value");
                 line.value().extend_from_slice(format!("{value:?}").as_bytes());
                 line.close_args();
                 self.put(&line.finish())
             }
-            What::Counter { .. } => Ok(()),
+            // What is no number can't be written in JSON.
+            What::Begin(_) | What::Counter { .. } => Ok(()),
             What::Sample { stack, weight, details } => {
                 let mut line = self.line(b'i', happening);
                 line.time("ts", time).text("name", "sample").text("cat", "sample").text("s", "t");
@@ -154,7 +154,7 @@ impl Writer<'_, '_> {
         for name in &*self.names[process].all(&self.processes[process], span.frame) {
             let mut line = blank.clone();
             line.time("ts", span.began).time("dur", time - span.began);
-            line.raw("name", &name.name).raw("cat", &name.category);
+            line.raw("name", &name.text).raw("cat", &name.category);
             self.stacks[process].refer(&mut line, process, span.stack);
             line.args(&name.args, &span.details, ending == Ending::Unfinished);
             text.extend_from_slice(if text.is_empty() { b"" } else { b",\n" });
@@ -165,13 +165,14 @@ impl Writer<'_, '_> {
             text.extend_from_slice(b",\n");
             text.extend_from_slice(&inside);
         }
-        match around.last() {
-            Some(outside) if outside.began == span.began => self.wait(process, thread, depth, &text),
-            _ => self.put(&text),
+        if around.last().is_some_and(|outside| outside.began == span.began) {
+            self.wait(process, thread, depth, &text);
+            return Ok(());
         }
+        self.put(&text)
     }
 
-    fn wait(&mut self, process: usize, thread: u32, depth: usize, text: &[u8]) -> Result<(), ExportError> {
+    fn wait(&mut self, process: usize, thread: u32, depth: usize, text: &[u8]) {
         let is_it =
             |waiting: &&mut Waiting| (waiting.process, waiting.thread, waiting.depth) == (process, thread, depth);
         if let Some(waiting) = self.waiting.iter_mut().find(is_it) {
@@ -180,7 +181,6 @@ impl Writer<'_, '_> {
         } else {
             self.waiting.push(Waiting { process, thread, depth, text: text.to_vec() });
         }
-        Ok(())
     }
 
     fn take_waiting(&mut self, process: usize, thread: u32, depth: usize) -> Option<Vec<u8>> {

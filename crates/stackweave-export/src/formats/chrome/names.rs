@@ -15,7 +15,7 @@ pub(super) struct Names(HashMap<u32, Rc<[Name]>>);
 /// What events of a function have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Name {
-    pub(super) name: Box<[u8]>,
+    pub(super) text: Box<[u8]>,
     pub(super) category: Box<[u8]>,
     /// Members of an object: where it is.
     pub(super) args: Box<[u8]>,
@@ -58,11 +58,11 @@ impl Name {
             out.into_boxed_slice()
         };
         let name = frame.qualname.as_ref().unwrap_or(&frame.name);
-        Self { name: text(name), category: text(frame.kind.as_str()), args: args.into() }
+        Self { text: text(name), category: text(frame.kind.as_str()), args: args.into() }
     }
 
     fn unknown() -> Self {
-        let name = format!("\"{}\"", Frame::UNKNOWN).into_bytes().into();
-        Self { name, category: b"\"label\"".as_slice().into(), args: b"".as_slice().into() }
+        let text = format!("\"{}\"", Frame::UNKNOWN).into_bytes().into();
+        Self { text, category: b"\"label\"".as_slice().into(), args: b"".as_slice().into() }
     }
 }

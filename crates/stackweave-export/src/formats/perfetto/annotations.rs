@@ -1,0 +1,51 @@
+//! What an event says, as debug annotations.
+
+use serde_json::{Map, Value};
+
+use crate::formats::perfetto::fields::{annotation, event, interned};
+use crate::formats::perfetto::interned::Interned;
+use crate::protobuf::Message;
+
+/// Names that are longer than this are written where they stand.
+const LONGEST_INTERNED: usize = 64;
+
+/// Adds the members of an object to an event.
+pub(super) fn annotate(message: &mut Message, said: &Map<String, Value>, interned: &mut Interned) {
+    for (name, value) in said {
+        let iid = (name.len() <= LONGEST_INTERNED).then(|| interned.text(interned::ANNOTATION_NAMES, name.as_bytes()));
+        message.message(event::DEBUG_ANNOTATIONS, |message| {
+            match iid {
+                Some(iid) => message.unsigned(annotation::NAME_IID, iid),
+                None => message.text(annotation::NAME, name),
+            }
+            write_value(message, value);
+        });
+    }
+}
+
+/// Objects in objects name their members themselves.
+fn write_value(message: &mut Message, value: &Value) {
+    match value {
+        Value::Null => message.text(annotation::TEXT, "null"),
+        Value::Bool(value) => message.unsigned(annotation::BOOL, u64::from(*value)),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(signed), _) => message.signed(annotation::SIGNED, signed),
+            (None, Some(unsigned)) => message.unsigned(annotation::UNSIGNED, unsigned),
+            (None, None) => message.double(annotation::DOUBLE, number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => message.text(annotation::TEXT, text),
+        Value::Array(values) => {
+            for value in values {
+                message.message(annotation::VALUES, |inner| write_value(inner, value));
+            }
+        }
+        Value::Object(members) => {
+            for (name, value) in members {
+                message.message(annotation::ENTRIES, |inner| {
+                    inner.text(annotation::NAME, name);
+                    write_value(inner, value);
+                });
+            }
+        }
+    }
+}

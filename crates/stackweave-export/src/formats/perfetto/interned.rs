@@ -1,0 +1,207 @@
+//! What is written once in a sequence of packets, and referred to by number from then on.
+
+use std::collections::{HashMap, HashSet};
+use std::os::unix::ffi::OsStrExt;
+
+use stackweave_core::Module;
+use stackweave_profile::{Frame, FrameKind};
+use stackweave_recording::file::RecordedFrame;
+
+use crate::activity::NamedProcess;
+use crate::formats::perfetto::fields::{callstack, frame as frame_fields, interned, mapping, source_location};
+use crate::protobuf::Message;
+
+/// The texts of a sequence that have numbers; the rest are known by what they belong to.
+#[derive(Debug, Default)]
+pub(super) struct Interned {
+    /// What is not written yet.
+    pub(super) fresh: Message,
+    /// For each frame of the recording, the number of the first function that it stands for, and how many those are.
+    functions: HashMap<u32, (u64, u64)>,
+    /// How many functions have numbers.
+    count: u64,
+    /// By function, whether it has a source location.
+    located: HashSet<u64>,
+    framed: HashSet<u64>,
+    texts: HashMap<(u32, Vec<u8>), u64>,
+    stacks: HashSet<u32>,
+    mappings: HashSet<u64>,
+}
+
+/// A function that a frame stands for, as events refer to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Function {
+    pub(super) iid: u64,
+    pub(super) category: u64,
+    pub(super) is_located: bool,
+}
+
+/// Mappings of modules have their numbers; those of code that is in none come behind all of these.
+const NO_MODULE: u64 = 1 << 40;
+
+impl Interned {
+    /// The number of a text of some type.
+    pub(super) fn text(&mut self, of: u32, text: &[u8]) -> u64 {
+        if let Some(iid) = self.texts.get(&(of, text.to_vec())) {
+            return *iid;
+        }
+        let iid = self.texts.len() as u64 + (1 << 32);
+        self.texts.insert((of, text.to_vec()), iid);
+        self.write_text(of, iid, text);
+        iid
+    }
+
+    fn write_text(&mut self, of: u32, iid: u64, text: &[u8]) {
+        self.fresh.message(of, |message| {
+            message.unsigned(interned::IID, iid);
+            message.bytes(interned::TEXT, text);
+        });
+    }
+
+    /// The functions that a frame stands for, outermost first.
+    pub(super) fn functions(&mut self, process: &NamedProcess<'_>, number: u32) -> Vec<Function> {
+        let (first, count) = self.number_functions(process, number);
+        let kinds: Vec<FrameKind> = process.chain(number).map(|frame| frame.kind).collect();
+        let kind = |place: usize| kinds.get(place).copied().unwrap_or(FrameKind::Label);
+        let function = |(place, iid): (usize, u64)| Function {
+            iid,
+            category: self.text(interned::CATEGORIES, kind(place).as_str().as_bytes()),
+            is_located: self.located.contains(&iid),
+        };
+        (first..first + count).enumerate().map(function).collect()
+    }
+
+    fn number_functions(&mut self, process: &NamedProcess<'_>, number: u32) -> (u64, u64) {
+        if let Some(known) = self.functions.get(&number) {
+            return *known;
+        }
+        let first = self.count + 1;
+        for frame in process.chain(number) {
+            self.count += 1;
+            self.write_function(self.count, frame);
+        }
+        if self.count < first {
+            self.count += 1;
+            self.write_text(interned::EVENT_NAMES, self.count, Frame::UNKNOWN.as_bytes());
+        }
+        let found = (first, self.count + 1 - first);
+        self.functions.insert(number, found);
+        found
+    }
+
+    fn write_function(&mut self, iid: u64, frame: &Frame) {
+        let name = frame.qualname.as_ref().unwrap_or(&frame.name);
+        self.write_text(interned::EVENT_NAMES, iid, name.as_bytes());
+        let Some(file) = &frame.filename else { return };
+        self.located.insert(iid);
+        self.fresh.message(interned::SOURCE_LOCATIONS, |location| {
+            location.unsigned(interned::IID, iid);
+            location.text(source_location::FILE, file);
+            location.text(source_location::FUNCTION, name);
+            if let Some(line) = frame.first_line.or(frame.position.line) {
+                location.unsigned(source_location::LINE, line.into());
+            }
+        });
+    }
+
+    /// The number of a stack: the same as in the recording.
+    pub(super) fn stack(&mut self, process: &NamedProcess<'_>, stack: u32) -> u64 {
+        if self.stacks.insert(stack) {
+            let mut numbers: Vec<u32> = process.recording.dictionary().frames_of(stack).collect();
+            numbers.reverse();
+            let frames: Vec<u64> = numbers.into_iter().flat_map(|number| self.frames(process, number)).collect();
+            self.fresh.message(interned::CALLSTACKS, |message| {
+                message.unsigned(interned::IID, stack.into());
+                for iid in &frames {
+                    message.unsigned(callstack::FRAME_IDS, *iid);
+                }
+            });
+        }
+        stack.into()
+    }
+
+    /// The frames of a stack that a frame of the recording stands for, outermost first.
+    fn frames(&mut self, process: &NamedProcess<'_>, number: u32) -> Vec<u64> {
+        let (first, count) = self.number_functions(process, number);
+        if self.framed.insert(first) {
+            let recorded = process.recording.dictionary().frame(number);
+            let unknown = Frame::UNKNOWN.as_bytes();
+            let chain: Vec<&Frame> = process.chain(number).collect();
+            for (place, iid) in (first..first + count).enumerate() {
+                let frame = chain.get(place).copied();
+                let name = frame.map_or(unknown, |frame| frame.qualname.as_ref().unwrap_or(&frame.name).as_bytes());
+                let name = self.text(interned::FUNCTION_NAMES, name);
+                let (mapping, pc) = self.place(process, recorded, frame);
+                let file = frame.and_then(|frame| frame.filename.as_deref());
+                let file = file.map(|file| self.text(interned::SOURCE_PATHS, file.as_bytes()));
+                let line = frame.and_then(|frame| frame.position.line);
+                self.fresh.message(interned::FRAMES, |message| {
+                    message.unsigned(interned::IID, iid);
+                    message.unsigned(frame_fields::FUNCTION_NAME_ID, name);
+                    message.unsigned(frame_fields::MAPPING_ID, mapping);
+                    // Frames of one mapping are told apart by this.
+                    message.unsigned(frame_fields::RELATIVE_PC, pc.unwrap_or(iid));
+                    if let Some(file) = file {
+                        message.unsigned(frame_fields::SOURCE_PATH_IID, file);
+                    }
+                    if let Some(line) = line {
+                        message.unsigned(frame_fields::LINE, line.into());
+                    }
+                });
+            }
+        }
+        (first..first + count).collect()
+    }
+
+    /// The mapping that a frame lies in, and where in it. What is no machine code has one for each kind.
+    fn place(
+        &mut self,
+        process: &NamedProcess<'_>,
+        recorded: Option<&RecordedFrame>,
+        frame: Option<&Frame>,
+    ) -> (u64, Option<u64>) {
+        let native = match recorded {
+            Some(RecordedFrame::Native { address, module: Some(module) }) => Some((address, *module)),
+            _ => None,
+        };
+        let found = native.and_then(|(address, number)| {
+            process.recording.dictionary().module(number).map(|module| (address, number, module))
+        });
+        if let Some((address, number, module)) = found {
+            let iid = u64::from(number);
+            self.write_mapping(iid, module);
+            return (iid, Some(module.stated(address.address())));
+        }
+        let kind = frame.map_or("unknown", |frame| frame.kind.as_str());
+        let path = self.text(interned::MAPPING_PATHS, kind.as_bytes());
+        let iid = NO_MODULE + path;
+        if self.mappings.insert(iid) {
+            self.fresh.message(interned::MAPPINGS, |message| {
+                message.unsigned(interned::IID, iid);
+                message.unsigned(mapping::PATH_STRING_IDS, path);
+            });
+        }
+        (iid, None)
+    }
+
+    fn write_mapping(&mut self, iid: u64, module: &Module) {
+        if !self.mappings.insert(iid) {
+            return;
+        }
+        let parts = module.path.as_os_str().as_bytes().split(|byte| *byte == b'/').filter(|part| !part.is_empty());
+        let path: Vec<u64> = parts.map(|part| self.text(interned::MAPPING_PATHS, part)).collect();
+        let build_id = module.build_id.as_ref().map(|id| self.text(interned::BUILD_IDS, id.as_bytes()));
+        self.fresh.message(interned::MAPPINGS, |message| {
+            message.unsigned(interned::IID, iid);
+            if let Some(id) = build_id {
+                message.unsigned(mapping::BUILD_ID, id);
+            }
+            message.unsigned(mapping::START, module.start);
+            message.unsigned(mapping::END, module.end);
+            message.unsigned(mapping::LOAD_BIAS, module.bias);
+            for part in &path {
+                message.unsigned(mapping::PATH_STRING_IDS, *part);
+            }
+        });
+    }
+}

@@ -1,0 +1,307 @@
+//! Perfetto's own traces: packets, each complete, with names and stacks by number.
+//!
+//! Each process is one sequence of packets, with numbers of its own. A packet that needs a new name carries it.
+
+mod annotations;
+mod fields;
+mod interned;
+mod tracks;
+
+use std::io::Write;
+
+use serde_json::{Map, Value};
+use stackweave_profile::Frame;
+use stackweave_recording::ProcessRecording;
+
+use crate::activity::{Ending, Happening, NamedProcess, Span, What, visit};
+use crate::error::ExportError;
+use crate::formats::perfetto::annotations::annotate;
+use crate::formats::perfetto::fields::{clock_snapshot, event, interned as names, packet, perf_sample, trace, track};
+use crate::formats::perfetto::interned::{Function, Interned};
+use crate::formats::perfetto::tracks::{CounterName, Tracks};
+use crate::memory_curve::{MemoryCurve, Points};
+use crate::protobuf::Message;
+use crate::source::Source;
+
+pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let processes = NamedProcess::all(source);
+    let first = processes.iter().min_by_key(|process| process.began);
+    let mut writer = Writer {
+        sequences: processes.iter().map(Sequence::of).collect(),
+        base: first.map_or(0, |process| process.recording.timeline().monotonic_ns(0)),
+        processes: &processes,
+        packet: Message::default(),
+        trace: Message::default(),
+        out,
+    };
+    if let Some(first) = first {
+        writer.clocks(first.recording)?;
+    }
+    writer.tracks()?;
+    visit(source, &mut |happening| writer.happening(happening))?;
+    writer.finish()
+}
+
+/// What one process has written so far.
+struct Sequence {
+    interned: Interned,
+    tracks: Tracks,
+    curve: MemoryCurve,
+    has_begun: bool,
+}
+
+impl Sequence {
+    fn of(process: &NamedProcess<'_>) -> Self {
+        let duration = process.recording.time_range().map_or(0, |range| range.end - range.start);
+        let curve = MemoryCurve::new(process.recording.event_count(), duration);
+        Self { interned: Interned::default(), tracks: Tracks::of(process), curve, has_begun: false }
+    }
+}
+
+struct Writer<'a, 'o> {
+    processes: &'a [NamedProcess<'a>],
+    sequences: Vec<Sequence>,
+    /// The monotonic clock when the first process began to record.
+    base: u64,
+    packet: Message,
+    trace: Message,
+    out: &'o mut dyn Write,
+}
+
+const FLUSH_AT: usize = 1 << 16;
+
+impl Writer<'_, '_> {
+    /// What the clocks showed when the first process began to record.
+    fn clocks(&mut self, first: &ProcessRecording) -> Result<(), ExportError> {
+        let wall = u64::try_from(first.timeline().wall_ns(0)).unwrap_or(0);
+        let base = self.base;
+        let readings =
+            [(clock_snapshot::BOOTTIME, base), (clock_snapshot::MONOTONIC, base), (clock_snapshot::REALTIME, wall)];
+        self.packet.unsigned(packet::SEQUENCE_ID, 1);
+        self.packet.message(packet::CLOCK_SNAPSHOT, |snapshot| {
+            for (clock, time) in readings {
+                snapshot.message(clock_snapshot::CLOCKS, |message| {
+                    message.unsigned(clock_snapshot::CLOCK_ID, clock);
+                    message.unsigned(clock_snapshot::CLOCK_TIMESTAMP, time);
+                });
+            }
+            snapshot.unsigned(clock_snapshot::PRIMARY, clock_snapshot::BOOTTIME);
+        });
+        self.put()
+    }
+
+    fn tracks(&mut self) -> Result<(), ExportError> {
+        let processes = self.processes;
+        for (place, process) in processes.iter().enumerate() {
+            let write = |tracks: &Tracks, message: &mut Message| tracks.write_process(process, place, message);
+            self.descriptor(place, write)?;
+            for thread in 0..process.threads.len() {
+                let write = |tracks: &Tracks, message: &mut Message| tracks.write_thread(process, thread, message);
+                self.descriptor(place, write)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn descriptor(&mut self, process: usize, write: impl FnOnce(&Tracks, &mut Message)) -> Result<(), ExportError> {
+        let sequence = &mut self.sequences[process];
+        self.packet.unsigned(packet::SEQUENCE_ID, process as u64 + 1);
+        if !sequence.has_begun {
+            sequence.has_begun = true;
+            self.packet.unsigned(packet::SEQUENCE_FLAGS, packet::STATE_CLEARED);
+        }
+        self.packet.message(packet::TRACK_DESCRIPTOR, |message| write(&sequence.tracks, message));
+        self.put()
+    }
+
+    fn happening(&mut self, happening: &Happening<'_>) -> Result<(), ExportError> {
+        let Happening { process, thread, time, .. } = *happening;
+        let named = &self.processes[process];
+        let Sequence { interned, tracks, curve, .. } = &mut self.sequences[process];
+        let track = tracks.thread(thread);
+        match &happening.what {
+            What::Begin(span) => self.begin(process, track, span),
+            What::End(span, ending) => self.end(happening, track, span, *ending),
+            What::Instant { frame, stack, details } => {
+                let function = interned.functions(named, *frame).pop();
+                self.instant((process, track, time), function, *stack, &details.object())
+            }
+            What::Sample { stack, weight, details } => {
+                let iid = interned.text(names::EVENT_NAMES, b"sample");
+                let category = interned.text(names::CATEGORIES, b"sample");
+                let mut said = details.object();
+                said.insert("weight".to_owned(), (*weight).into());
+                let function = Function { iid, category, is_located: false };
+                self.instant((process, track, time), Some(function), *stack, &said)?;
+                if *stack == 0 { Ok(()) } else { self.sample(happening, *stack) }
+            }
+            What::Counter { frame, value } => self.counter(process, time, *frame, *value),
+            What::Allocate { address, size, .. } => {
+                let points = curve.allocate(time, *address, *size);
+                self.memory(process, points)
+            }
+            What::Free { address } => {
+                let points = curve.free(time, *address);
+                self.memory(process, points)
+            }
+        }
+    }
+
+    fn begin(&mut self, process: usize, track: u64, span: &Span) -> Result<(), ExportError> {
+        let named = &self.processes[process];
+        let functions = self.sequences[process].interned.functions(named, span.frame);
+        let last = functions.len() - 1;
+        let said = span.details.object();
+        for (place, function) in functions.into_iter().enumerate() {
+            let (stack, said) = if place == last { (span.stack, &said) } else { (0, &Map::new()) };
+            self.event((process, track, span.began), event::SLICE_BEGIN, |message, interned| {
+                refer(message, function);
+                if stack != 0 {
+                    message.unsigned(event::CALLSTACK_IID, interned.stack(named, stack));
+                }
+                annotate(message, said, interned);
+            })?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, happening: &Happening<'_>, track: u64, span: &Span, ending: Ending) -> Result<(), ExportError> {
+        let (process, time) = (happening.process, happening.time);
+        let count = self.sequences[process].interned.functions(&self.processes[process], span.frame).len();
+        let mut said = Map::new();
+        if ending == Ending::Unfinished {
+            said.insert("unfinished".to_owned(), Value::Bool(true));
+        }
+        for _ in 0..count {
+            self.event((process, track, time), event::SLICE_END, |message, interned| {
+                annotate(message, &said, interned);
+            })?;
+        }
+        Ok(())
+    }
+
+    fn instant(
+        &mut self,
+        (process, track, time): (usize, u64, u64),
+        function: Option<Function>,
+        stack: u32,
+        said: &Map<String, Value>,
+    ) -> Result<(), ExportError> {
+        let named = &self.processes[process];
+        self.event((process, track, time), event::INSTANT, |message, interned| {
+            if let Some(function) = function {
+                refer(message, function);
+            }
+            if stack != 0 {
+                message.unsigned(event::CALLSTACK_IID, interned.stack(named, stack));
+            }
+            annotate(message, said, interned);
+        })
+    }
+
+    fn counter(&mut self, process: usize, time: u64, frame: u32, value: f64) -> Result<(), ExportError> {
+        let (uuid, is_new) = self.sequences[process].tracks.counter(CounterName::Frame(frame));
+        if is_new {
+            let last = self.processes[process].chain(frame).next_back();
+            let name = last.map_or(Frame::UNKNOWN, |frame| frame.qualname.as_ref().unwrap_or(&frame.name));
+            self.descriptor(process, |tracks, message| tracks.write_counter(uuid, name, track::UNIT_COUNT, message))?;
+        }
+        self.event((process, uuid, time), event::COUNTER, |message, _| {
+            message.double(event::DOUBLE_COUNTER_VALUE, value);
+        })
+    }
+
+    fn memory(&mut self, process: usize, points: Points) -> Result<(), ExportError> {
+        for point in points.into_iter().flatten() {
+            let blocks = point.blocks as u64;
+            let counters = [
+                (CounterName::AllocatedBytes, "allocated bytes", track::UNIT_BYTES, point.bytes),
+                (CounterName::AllocatedBlocks, "allocated blocks", track::UNIT_COUNT, blocks),
+            ];
+            for (counter, name, unit, value) in counters {
+                let (uuid, is_new) = self.sequences[process].tracks.counter(counter);
+                if is_new {
+                    self.descriptor(process, |tracks, message| tracks.write_counter(uuid, name, unit, message))?;
+                }
+                self.event((process, uuid, point.time), event::COUNTER, |message, _| {
+                    message.unsigned(event::COUNTER_VALUE, value);
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A sample beside its instant, as samplers write it: what viewers make flame graphs of.
+    fn sample(&mut self, happening: &Happening<'_>, stack: u32) -> Result<(), ExportError> {
+        let Happening { process, thread, time, .. } = *happening;
+        let named = &self.processes[process];
+        let tid = named.thread(thread).map_or(0, |thread| thread.tid);
+        self.packet(process, time, packet::PERF_SAMPLE, |message, interned| {
+            message.unsigned(perf_sample::PID, named.pid.into());
+            message.unsigned(perf_sample::TID, tid.into());
+            message.unsigned(perf_sample::CALLSTACK_IID, interned.stack(named, stack));
+            message.unsigned(perf_sample::CPU_MODE, perf_sample::MODE_USER);
+        })
+    }
+
+    fn event(
+        &mut self,
+        (process, track, time): (usize, u64, u64),
+        of: u64,
+        write: impl FnOnce(&mut Message, &mut Interned),
+    ) -> Result<(), ExportError> {
+        self.packet(process, time, packet::TRACK_EVENT, |message, interned| {
+            message.unsigned(event::TYPE, of);
+            message.unsigned(event::TRACK_UUID, track);
+            write(message, interned);
+        })
+    }
+
+    /// One packet with one thing in it, and with the names that it is the first to need.
+    fn packet(
+        &mut self,
+        process: usize,
+        time: u64,
+        of: u32,
+        write: impl FnOnce(&mut Message, &mut Interned),
+    ) -> Result<(), ExportError> {
+        let interned = &mut self.sequences[process].interned;
+        self.packet.unsigned(packet::TIMESTAMP, self.base.saturating_add(time));
+        self.packet.unsigned(packet::SEQUENCE_ID, process as u64 + 1);
+        self.packet.unsigned(packet::SEQUENCE_FLAGS, packet::NEEDS_STATE);
+        self.packet.message(of, |message| write(message, interned));
+        if !interned.fresh.as_bytes().is_empty() {
+            self.packet.bytes(packet::INTERNED_DATA, interned.fresh.as_bytes());
+            interned.fresh.clear();
+        }
+        self.put()
+    }
+
+    /// Adds the packet to the trace.
+    fn put(&mut self) -> Result<(), ExportError> {
+        self.trace.bytes(trace::PACKET, self.packet.as_bytes());
+        self.packet.clear();
+        if self.trace.as_bytes().len() >= FLUSH_AT {
+            self.out.write_all(self.trace.as_bytes())?;
+            self.trace.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), ExportError> {
+        for process in 0..self.processes.len() {
+            let points = self.sequences[process].curve.rest();
+            self.memory(process, points)?;
+        }
+        Ok(self.out.write_all(self.trace.as_bytes())?)
+    }
+}
+
+/// What an event is called, its category, and where it is.
+fn refer(message: &mut Message, function: Function) {
+    message.unsigned(event::NAME_IID, function.iid);
+    message.unsigned(event::CATEGORY_IIDS, function.category);
+    if function.is_located {
+        message.unsigned(event::SOURCE_LOCATION_IID, function.iid);
+    }
+}
