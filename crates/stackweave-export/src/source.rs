@@ -215,6 +215,27 @@ impl<'a> Source<'a> {
         self.visit_range(range, event)
     }
 
+    /// The same for the process at this place only.
+    pub fn visit_process_from_start(
+        &self,
+        place: usize,
+        event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        let Some(process) = self.processes().get(place) else { return Ok(()) };
+        let done: u64 = self.processes()[..place].iter().map(ProcessRecording::bytes).sum();
+        let began = self.began(process);
+        let range = self.options.part.range.as_ref().map(|range| 0..range.end.saturating_sub(began));
+        let mut failed = None;
+        let mut progress = self.progress.borrow_mut();
+        let missing = process.visit_in_time_order(range, &mut |bytes| progress(done + bytes), &mut |timed| {
+            let shifted = TimedEvent { time_ns: timed.time_ns.saturating_add_unsigned(began), ..timed };
+            self.show(shifted, event, &mut failed)
+        })?;
+        // Who reads process after process reads each once.
+        self.missing.borrow_mut().add_all(&missing);
+        failed.map_or(Ok(()), Err)
+    }
+
     fn visit_range(
         &self,
         range: Option<Range<i64>>,
@@ -224,20 +245,25 @@ impl<'a> Source<'a> {
         let mut failed = None;
         let mut progress = self.progress.borrow_mut();
         let missing = self.recording.visit_in_time_order(range, &mut **progress, &mut |timed| {
-            if !self.is_asked_for(timed.process, timed.thread) {
-                return ControlFlow::Continue(());
-            }
             let shifted = TimedEvent { time_ns: timed.time_ns.saturating_sub(begin), ..timed };
-            match event(shifted) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
+            self.show(shifted, event, &mut failed)
         })?;
         self.missed([&missing].into_iter(), false);
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Shows an event if it is asked for, and goes on unless that failed.
+    fn show(
+        &self,
+        timed: TimedEvent<'_>,
+        event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
+        failed: &mut Option<ExportError>,
+    ) -> ControlFlow<()> {
+        if !self.is_asked_for(timed.process, timed.thread) {
+            return ControlFlow::Continue(());
+        }
+        *failed = event(timed).err();
+        if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn is_asked_for(&self, process: &ProcessRecording, number: u32) -> bool {

@@ -10,7 +10,7 @@ mod visit;
 
 pub(crate) use details::Details;
 pub(crate) use named::NamedProcess;
-pub(crate) use visit::visit;
+pub(crate) use visit::{visit, visit_process};
 
 /// Something that a thread has begun.
 #[derive(Clone, Debug)]

@@ -18,20 +18,19 @@ type Tell<'t> = dyn FnMut(&Happening<'_>) -> Result<(), ExportError> + 't;
 
 /// Tells all that happened in the time that is asked for. What began before it begins with it.
 pub(crate) fn visit(source: &Source<'_>, tell: &mut Tell<'_>) -> Result<(), ExportError> {
-    let mut visit = Visit {
-        range: source.options().part.range.clone().unwrap_or(0..u64::MAX),
-        kinds: source.processes().iter().map(Kinds::of).collect(),
-        places: HashMap::new(),
-        threads: Vec::new(),
-        is_inside: false,
-        tell,
-    };
-    visit.is_inside = visit.range.start == 0;
+    let mut visit = Visit::new(source, tell);
     let same = |one: &ProcessRecording, other: &ProcessRecording| core::ptr::eq(one.start(), other.start());
     source.visit_events_from_start(&mut |event| {
         let process = source.processes().iter().position(|process| same(process, event.process));
         process.map_or(Ok(()), |process| visit.event(process, &event))
     })?;
+    visit.finish(source)
+}
+
+/// The same for the process at this place among all.
+pub(crate) fn visit_process(source: &Source<'_>, place: usize, tell: &mut Tell<'_>) -> Result<(), ExportError> {
+    let mut visit = Visit::new(source, tell);
+    source.visit_process_from_start(place, &mut |event| visit.event(place, &event))?;
     visit.finish(source)
 }
 
@@ -56,7 +55,14 @@ struct Thread {
     losses: Vec<u64>,
 }
 
-impl Visit<'_, '_> {
+impl<'t, 'f> Visit<'t, 'f> {
+    fn new(source: &Source<'_>, tell: &'t mut Tell<'f>) -> Self {
+        let range = source.options().part.range.clone().unwrap_or(0..u64::MAX);
+        let is_inside = range.start == 0;
+        let kinds = source.processes().iter().map(Kinds::of).collect();
+        Self { range, kinds, places: HashMap::new(), threads: Vec::new(), is_inside, tell }
+    }
+
     fn event(&mut self, process: usize, timed: &TimedEvent<'_>) -> Result<(), ExportError> {
         let time = u64::try_from(timed.time_ns).unwrap_or(0);
         if !self.is_inside && time > self.range.start {

@@ -1,0 +1,161 @@
+//! The events of one process as rows. A span is one row, written when it ends.
+
+use std::collections::HashMap;
+
+use parquet::data_type::ByteArray;
+
+use crate::activity::{Details, Ending, Happening, NamedProcess, Span, What};
+use crate::error::ExportError;
+use crate::formats::parquet::functions::Frames;
+use crate::formats::parquet::table::{Cell, Table};
+
+pub(super) struct EventRows<'a> {
+    process: &'a NamedProcess<'a>,
+    frames: &'a mut Frames,
+    table: Table,
+    threads: HashMap<u32, Vec<OpenRow>>,
+    /// How many spans have begun.
+    spans: i64,
+}
+
+/// A function that has begun and not ended.
+#[derive(Clone, Copy, Debug)]
+struct OpenRow {
+    span: i64,
+    frame: u32,
+    function: u32,
+    /// What the functions inside it took.
+    inside: u64,
+}
+
+/// What most kinds of events have not.
+#[derive(Debug, Default)]
+struct Rest {
+    duration: Option<u64>,
+    own: Option<u64>,
+    span: Option<i64>,
+    is_outermost: Option<bool>,
+    is_unfinished: Option<bool>,
+    frame: u32,
+    stack: u32,
+    value: Option<f64>,
+    weight: Option<i64>,
+    address: Option<u64>,
+    size: Option<u64>,
+    details: Details,
+}
+
+impl<'a> EventRows<'a> {
+    pub(super) fn new(process: &'a NamedProcess<'a>, frames: &'a mut Frames, table: Table) -> Self {
+        Self { process, frames, table, threads: HashMap::new(), spans: 0 }
+    }
+
+    pub(super) fn finish(self) -> Result<u64, ExportError> {
+        self.table.finish()
+    }
+
+    pub(super) fn happening(&mut self, happening: &Happening<'_>) -> Result<(), ExportError> {
+        let Happening { thread, time, .. } = *happening;
+        match &happening.what {
+            What::Begin(span) => {
+                self.begin(thread, span.frame);
+                Ok(())
+            }
+            What::End(span, ending) => self.end(happening, span, *ending),
+            What::Instant { frame, stack, details } => {
+                let frame = self.last_frame(*frame);
+                let rest = Rest { frame, stack: *stack, details: details.clone(), ..Rest::default() };
+                self.row("instant", (thread, time), &rest)
+            }
+            What::Counter { frame, value } => {
+                let rest = Rest { frame: self.last_frame(*frame), value: Some(*value), ..Rest::default() };
+                self.row("counter", (thread, time), &rest)
+            }
+            What::Sample { stack, weight, details } => {
+                let rest = Rest { stack: *stack, weight: Some(*weight), details: details.clone(), ..Rest::default() };
+                self.row("sample", (thread, time), &rest)
+            }
+            What::Allocate { address, size, stack, details } => {
+                let rest = Rest {
+                    address: Some(*address),
+                    size: Some(*size),
+                    stack: *stack,
+                    details: details.clone(),
+                    ..Rest::default()
+                };
+                self.row("allocate", (thread, time), &rest)
+            }
+            What::Free { address } => {
+                self.row("free", (thread, time), &Rest { address: Some(*address), ..Rest::default() })
+            }
+        }
+    }
+
+    /// The innermost of the functions that a frame stands for.
+    fn last_frame(&mut self, frame: u32) -> u32 {
+        self.frames.of(self.process, frame).last().unwrap_or(0)
+    }
+
+    fn begin(&mut self, thread: u32, frame: u32) {
+        let open = self.threads.entry(thread).or_default();
+        for frame in self.frames.of(self.process, frame) {
+            self.spans += 1;
+            open.push(OpenRow { span: self.spans, frame, function: self.frames.function_of(frame), inside: 0 });
+        }
+    }
+
+    /// The rows of a span: one for each function that its frame stands for.
+    fn end(&mut self, happening: &Happening<'_>, span: &Span, ending: Ending) -> Result<(), ExportError> {
+        let Happening { thread, time, .. } = *happening;
+        let duration = time - span.began;
+        let functions = self.frames.of(self.process, span.frame);
+        for place in (0..functions.len()).rev() {
+            let open = self.threads.entry(thread).or_default();
+            let Some(ended) = open.pop() else { break };
+            let is_outermost = open.iter().all(|around| around.function != ended.function);
+            if let Some(around) = open.last_mut() {
+                around.inside += duration;
+            }
+            let is_innermost = place + 1 == functions.len();
+            let rest = Rest {
+                duration: Some(duration),
+                own: Some(duration.saturating_sub(ended.inside)),
+                span: Some(ended.span),
+                is_outermost: Some(is_outermost),
+                is_unfinished: Some(ending == Ending::Unfinished),
+                frame: ended.frame,
+                stack: if is_innermost { span.stack } else { 0 },
+                details: if is_innermost { span.details.clone() } else { Details::default() },
+                ..Rest::default()
+            };
+            self.row("span", (thread, span.began), &rest)?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, kind: &'static str, (thread, time): (u32, u64), rest: &Rest) -> Result<(), ExportError> {
+        let since_start = time.saturating_sub(self.process.began);
+        let wall = self.process.recording.timeline().wall_ns(since_start);
+        let around = self.threads.get(&thread).and_then(|open| open.last());
+        let word = |word: Option<u64>| Cell::some(word, Cell::word);
+        self.table.row([
+            Cell::Text(ByteArray::from(kind)),
+            Cell::Integer(thread.into()),
+            Cell::Integer(wall),
+            Cell::word(since_start),
+            word(rest.duration),
+            word(rest.own),
+            Cell::some(rest.span, Cell::Integer),
+            Cell::some(around, |around| Cell::Integer(around.span)),
+            Cell::some(rest.is_outermost, Cell::Bool),
+            Cell::some(rest.is_unfinished, Cell::Bool),
+            Cell::number(rest.frame),
+            Cell::number(rest.stack),
+            Cell::some(rest.value, Cell::Double),
+            Cell::some(rest.weight, Cell::Integer),
+            word(rest.address),
+            word(rest.size),
+            Cell::some(rest.details.as_str(), Cell::text),
+        ])
+    }
+}

@@ -1,0 +1,174 @@
+//! A folder of Parquet files: tables of events and of what they refer to, a part of each for each process.
+//!
+//! `events/process=machine-4242-1700000000000000000/part-0.parquet`: folders with such names are what readers call a Hive
+//! partition, so the exports of many machines, put into one folder, are one dataset.
+
+mod events;
+mod functions;
+mod schemas;
+mod table;
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use stackweave_recording::file::RecordedFrame;
+
+use crate::activity::{NamedProcess, visit_process};
+use crate::error::ExportError;
+use crate::formats::parquet::events::EventRows;
+use crate::formats::parquet::functions::Frames;
+use crate::formats::parquet::table::{Cell, Table};
+use crate::source::Source;
+
+/// Fills a folder. How many bytes its files have.
+pub(crate) fn write(source: &Source<'_>, folder: &Path) -> Result<u64, ExportError> {
+    let mut bytes = 0;
+    let mut taken = HashSet::new();
+    for (place, process) in NamedProcess::all(source).iter().enumerate() {
+        let mut name = partition(process);
+        if !taken.insert(name.clone()) {
+            name = format!("{name}-{place}");
+            taken.insert(name.clone());
+        }
+        let part = Part { folder, name: &name, process };
+        let mut frames = Frames::default();
+        let mut rows = EventRows::new(process, &mut frames, part.table("events", schemas::EVENTS)?);
+        visit_process(source, place, &mut |happening| rows.happening(happening))?;
+        bytes += rows.finish()?;
+        bytes += part.stacks(&mut frames)?;
+        bytes += part.frames(&mut frames)?;
+        bytes += part.modules()?;
+        bytes += part.threads()?;
+        bytes += part.processes()?;
+    }
+    Ok(bytes)
+}
+
+/// What tells a process from all others, as the name of a folder.
+fn partition(process: &NamedProcess<'_>) -> String {
+    let start = process.recording.start();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
+    let host: String = start.host.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    let host = if host.is_empty() { "unknown" } else { &host };
+    format!("process={host}-{}-{}", start.pid, start.started_wall_ns)
+}
+
+/// The tables of one process.
+struct Part<'a> {
+    folder: &'a Path,
+    name: &'a str,
+    process: &'a NamedProcess<'a>,
+}
+
+impl Part<'_> {
+    fn table(&self, name: &str, schema: &str) -> Result<Table, ExportError> {
+        let folder = self.folder.join(name).join(self.name);
+        fs::create_dir_all(&folder)?;
+        Table::create(&folder.join("part-0.parquet"), schema)
+    }
+
+    /// Each stack is its innermost frame and the stack of its callers. Where a frame stands for several functions, the outer
+    /// ones are stacks behind all those of the recording.
+    fn stacks(&self, frames: &mut Frames) -> Result<u64, ExportError> {
+        let dictionary = self.process.recording.dictionary();
+        let mut table = self.table("stacks", schemas::STACKS)?;
+        let mut depths: Vec<i64> = vec![0; dictionary.last_stack() as usize + 1];
+        let mut extra = i64::from(dictionary.last_stack());
+        for (stack, (callers, frame)) in dictionary.stacks() {
+            let mut depth = depths.get(callers as usize).copied().unwrap_or(0);
+            let mut callers = if depth == 0 { Cell::Null } else { Cell::number(callers) };
+            let chain = frames.of(self.process, frame);
+            let last = chain.end - 1;
+            for frame in chain {
+                depth += 1;
+                let own = if frame == last { Cell::Integer(stack.into()) } else { Cell::Integer(extra + 1) };
+                extra += i64::from(frame != last);
+                table.row([own.clone(), callers, Cell::Integer(frame.into()), Cell::Integer(depth)])?;
+                callers = own;
+            }
+            depths[stack as usize] = depth;
+        }
+        table.finish()
+    }
+
+    fn frames(&self, frames: &mut Frames) -> Result<u64, ExportError> {
+        let dictionary = self.process.recording.dictionary();
+        let mut table = self.table("frames", schemas::FRAMES)?;
+        let line = |line: Option<u32>| Cell::some(line, |line| Cell::Integer(line.into()));
+        for (number, recorded) in dictionary.frames() {
+            let module = match recorded {
+                RecordedFrame::Native { module, .. } => *module,
+                _ => None,
+            };
+            let own = frames.of(self.process, number);
+            for (own, frame) in own.zip(self.process.chain(number)) {
+                table.row([
+                    Cell::Integer(own.into()),
+                    Cell::Integer(frames.function_of(own).into()),
+                    Cell::text(frame.kind.as_str()),
+                    Cell::text(&frame.name),
+                    Cell::some(frame.qualname.as_deref(), Cell::text),
+                    Cell::some(frame.filename.as_deref(), Cell::text),
+                    line(frame.first_line),
+                    line(frame.position.line),
+                    line(frame.position.column),
+                    line(module),
+                    Cell::some(frame.address, Cell::word),
+                    Cell::Bool(frame.is_inlined),
+                ])?;
+            }
+        }
+        table.finish()
+    }
+
+    fn modules(&self) -> Result<u64, ExportError> {
+        let mut table = self.table("modules", schemas::MODULES)?;
+        for (number, module) in self.process.recording.dictionary().modules() {
+            table.row([
+                Cell::Integer(number.into()),
+                Cell::text(&module.path.to_string_lossy()),
+                Cell::some(module.build_id.as_ref(), |id| Cell::text(&id.to_string())),
+                Cell::word(module.bias),
+                Cell::word(module.start),
+                Cell::word(module.end),
+            ])?;
+        }
+        table.finish()
+    }
+
+    fn threads(&self) -> Result<u64, ExportError> {
+        let mut table = self.table("threads", schemas::THREADS)?;
+        for thread in self.process.recording.dictionary().threads() {
+            table.row([
+                Cell::Integer(thread.number.into()),
+                Cell::Integer(thread.tid.into()),
+                Cell::text(&thread.name),
+            ])?;
+        }
+        table.finish()
+    }
+
+    fn processes(&self) -> Result<u64, ExportError> {
+        let recording = self.process.recording;
+        let start = recording.start();
+        let mut table = self.table("processes", schemas::PROCESSES)?;
+        let words = serde_json::Value::from(start.command_line.clone()).to_string();
+        table.row([
+            Cell::Integer(start.pid.into()),
+            Cell::Integer(start.parent_pid.into()),
+            Cell::some(start.forked_from, |pid| Cell::Integer(pid.into())),
+            Cell::text(&start.host),
+            Cell::text(&start.boot_id),
+            Cell::text(&start.executable),
+            Cell::text(&words),
+            Cell::some(start.python.as_deref(), Cell::text),
+            Cell::text(&start.stackweave_version),
+            Cell::Integer(start.started_wall_ns),
+            Cell::word(start.started_monotonic_ns),
+            Cell::word(recording.event_count()),
+            Cell::text(&recording.missing().sentences().join(" ")),
+        ])?;
+        table.finish()
+    }
+}

@@ -1,0 +1,185 @@
+//! One Parquet file, written row by row. What is in memory is one group of rows.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Type as PhysicalType};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+
+use crate::error::ExportError;
+
+/// So many rows are a group. Small enough for memory, large enough for columns to be worth it.
+const GROUP_ROWS: usize = 1 << 16;
+
+/// A file of one table.
+pub(super) struct Table {
+    writer: SerializedFileWriter<File>,
+    columns: Vec<Column>,
+    rows: usize,
+}
+
+/// The value of a column in a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell {
+    Null,
+    Integer(i64),
+    Double(f64),
+    Bool(bool),
+    Text(ByteArray),
+}
+
+impl Cell {
+    pub(super) fn text(text: &str) -> Self {
+        Self::Text(text.as_bytes().to_vec().into())
+    }
+
+    /// A word, as the column's type says whether it has a sign.
+    pub(super) fn word(word: u64) -> Self {
+        Self::Integer(word.cast_signed())
+    }
+
+    /// Nothing, or what is there.
+    pub(super) fn some<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
+        value.map_or(Self::Null, cell)
+    }
+
+    /// A number that is 0 if there is none.
+    pub(super) fn number(number: u32) -> Self {
+        if number == 0 { Self::Null } else { Self::Integer(number.into()) }
+    }
+}
+
+/// The values of a column that are not written yet, and for each row whether it has one.
+#[derive(Debug)]
+struct Column {
+    values: Values,
+    is_optional: bool,
+    levels: Vec<i16>,
+}
+
+#[derive(Debug)]
+enum Values {
+    Small(Vec<i32>),
+    Large(Vec<i64>),
+    Double(Vec<f64>),
+    Bool(Vec<bool>),
+    Text(Vec<ByteArray>),
+}
+
+impl Table {
+    /// A new file with the columns that `schema` says, in the language of Parquet's own tools.
+    pub(super) fn create(path: &Path, schema: &str) -> Result<Self, ExportError> {
+        let schema = Arc::new(parse_message_type(schema).map_err(failed)?);
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::LZ4_RAW)
+            .set_created_by(concat!("stackweave ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        let writer = SerializedFileWriter::new(File::create(path)?, schema, Arc::new(properties)).map_err(failed)?;
+        let column = |column: &Arc<parquet::schema::types::ColumnDescriptor>| Column {
+            values: match column.physical_type() {
+                PhysicalType::INT32 => Values::Small(Vec::new()),
+                PhysicalType::INT64 => Values::Large(Vec::new()),
+                PhysicalType::DOUBLE => Values::Double(Vec::new()),
+                PhysicalType::BOOLEAN => Values::Bool(Vec::new()),
+                _ => Values::Text(Vec::new()),
+            },
+            is_optional: column.max_def_level() > 0,
+            levels: Vec::new(),
+        };
+        let columns = writer.schema_descr().columns().iter().map(column).collect();
+        Ok(Self { writer, columns, rows: 0 })
+    }
+
+    pub(super) fn row<const N: usize>(&mut self, cells: [Cell; N]) -> Result<(), ExportError> {
+        debug_assert_eq!(N, self.columns.len());
+        for (column, cell) in self.columns.iter_mut().zip(cells) {
+            column.push(cell);
+        }
+        self.rows += 1;
+        if self.rows == GROUP_ROWS { self.write_group() } else { Ok(()) }
+    }
+
+    fn write_group(&mut self) -> Result<(), ExportError> {
+        let mut group = self.writer.next_row_group().map_err(failed)?;
+        for column in &mut self.columns {
+            let Some(mut writer) = group.next_column().map_err(failed)? else { break };
+            column.write(writer.untyped()).map_err(failed)?;
+            writer.close().map_err(failed)?;
+        }
+        group.close().map_err(failed)?;
+        self.rows = 0;
+        Ok(())
+    }
+
+    /// Completes the file: how many bytes it has.
+    pub(super) fn finish(mut self) -> Result<u64, ExportError> {
+        if self.rows > 0 {
+            self.write_group()?;
+        }
+        let file = self.writer.into_inner().map_err(failed)?;
+        Ok(file.metadata()?.len())
+    }
+}
+
+impl Column {
+    #[expect(clippy::cast_possible_truncation, reason = "small columns hold numbers of 32 bits")]
+    fn push(&mut self, cell: Cell) {
+        self.levels.push(i16::from(cell != Cell::Null));
+        match (&mut self.values, cell) {
+            (Values::Small(values), Cell::Integer(value)) => values.push(value as i32),
+            (Values::Large(values), Cell::Integer(value)) => values.push(value),
+            (Values::Double(values), Cell::Double(value)) => values.push(value),
+            (Values::Bool(values), Cell::Bool(value)) => values.push(value),
+            (Values::Text(values), Cell::Text(value)) => values.push(value),
+            (_, cell) => debug_assert_eq!(cell, Cell::Null, "a column of another type"),
+        }
+    }
+
+    fn write(&mut self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
+        let levels = self.is_optional.then_some(self.levels.as_slice());
+        match (&mut self.values, writer) {
+            (Values::Small(values), ColumnWriter::Int32ColumnWriter(writer)) => {
+                writer.write_batch(values, levels, None)?;
+                values.clear();
+            }
+            (Values::Large(values), ColumnWriter::Int64ColumnWriter(writer)) => {
+                writer.write_batch(values, levels, None)?;
+                values.clear();
+            }
+            (Values::Double(values), ColumnWriter::DoubleColumnWriter(writer)) => {
+                writer.write_batch(values, levels, None)?;
+                values.clear();
+            }
+            (Values::Bool(values), ColumnWriter::BoolColumnWriter(writer)) => {
+                writer.write_batch(values, levels, None)?;
+                values.clear();
+            }
+            (Values::Text(values), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+                writer.write_batch(values, levels, None)?;
+                values.clear();
+            }
+            _ => return Err(ParquetError::General("a column of another type".to_owned())),
+        }
+        self.levels.clear();
+        Ok(())
+    }
+}
+
+fn failed(error: ParquetError) -> ExportError {
+    ExportError::Write(
+        None,
+        match error {
+            ParquetError::External(error) => match error.downcast::<std::io::Error>() {
+                Ok(error) => *error,
+                Err(error) => std::io::Error::other(error),
+            },
+            other => std::io::Error::other(other),
+        },
+    )
+}
