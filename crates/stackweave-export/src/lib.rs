@@ -16,6 +16,7 @@ mod output;
 #[allow(dead_code, reason = "each format uses a part of it")]
 mod protobuf;
 mod source;
+mod spill;
 mod thread_spans;
 mod visible_frames;
 

@@ -1,6 +1,7 @@
 //! The formats, a file each.
 
 mod chrome;
+mod firefox;
 mod folded;
 mod json;
 mod parquet;
@@ -21,6 +22,7 @@ pub(crate) use parquet::write as write_parquet;
 pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) -> Result<(), ExportError> {
     match format {
         Format::Chrome => chrome::write(source, out),
+        Format::Firefox => firefox::write(source, out),
         Format::Folded => folded::write(source, out),
         Format::Pprof => pprof::write(source, out),
         Format::Speedscope => speedscope::write(source, out),

@@ -1,0 +1,233 @@
+//! The processed profile of the Firefox Profiler: see `docs/decisions/007-firefox-profiles.md`.
+//!
+//! The format keeps columns, so all of a thread has to be known before any of it can be written: columns wait in a file.
+//! Spans become samples, one whenever what is open changes, that weigh the time until the next; and markers.
+
+mod counter;
+mod libs;
+mod meta;
+mod tables;
+mod track;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+use stackweave_profile::{Frame, FrameKind};
+
+use crate::activity::{Details, Ending, Happening, NamedProcess, Span, What, visit};
+use crate::error::ExportError;
+use crate::formats::firefox::counter::MemoryCounter;
+use crate::formats::firefox::libs::Libs;
+use crate::formats::firefox::tables::category;
+use crate::formats::firefox::track::{Marker, Track, Weights};
+use crate::source::Source;
+use crate::spill::Spill;
+
+pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let processes = NamedProcess::all(source);
+    let spill = Spill::default();
+    let mut writer = Writer {
+        libs: Libs::of(&processes),
+        tracks: BTreeMap::new(),
+        threads: HashMap::new(),
+        memory: processes.iter().map(|_| MemoryCounter::new(&spill)).collect(),
+        last: 0,
+        processes: &processes,
+        spill,
+    };
+    visit(source, &mut |happening| writer.happening(happening))?;
+    writer.finish(source, out)
+}
+
+struct Writer<'a> {
+    processes: &'a [NamedProcess<'a>],
+    libs: Libs,
+    spill: Spill,
+    /// By process, thread and weights: spans and samples have different weights, so they are different threads here.
+    tracks: BTreeMap<(usize, u32, Weights), Track>,
+    threads: HashMap<(usize, u32), Thread>,
+    memory: Vec<MemoryCounter>,
+    /// The last time seen.
+    last: u64,
+}
+
+/// What a thread is in.
+#[derive(Debug, Default)]
+struct Thread {
+    /// The stacks of the spans that are open.
+    open: Vec<Option<usize>>,
+    /// Since when the innermost is what runs.
+    since: u64,
+}
+
+impl Writer<'_> {
+    fn happening(&mut self, happening: &Happening<'_>) -> Result<(), ExportError> {
+        let Happening { process, thread, time, .. } = *happening;
+        let key = (process, thread);
+        self.last = self.last.max(time);
+        match &happening.what {
+            What::Begin(span) => Ok(self.begin(key, span)?),
+            What::End(span, ending) => Ok(self.end(happening, span, *ending)?),
+            What::Instant { frame, stack, details } => {
+                let stack = self.stack(key, Weights::Time, *stack);
+                let data = data("instant", details, stack, Ending::Ended);
+                Ok(self.instant(key, *frame, time, data)?)
+            }
+            What::Counter { frame, value } => {
+                Ok(self.instant(key, *frame, time, json!({ "type": "counter", "value": value }))?)
+            }
+            What::Sample { stack, weight, .. } => {
+                let seen = if *stack == 0 {
+                    self.path(key, Weights::Samples, happening.around)
+                } else {
+                    self.stack(key, Weights::Samples, *stack)
+                };
+                Ok(self.track(key, Weights::Samples).sample(time, seen, *weight)?)
+            }
+            What::Allocate { address, size, stack, .. } => {
+                let stack = if *stack == 0 {
+                    self.path(key, Weights::Time, happening.around)
+                } else {
+                    self.stack(key, Weights::Time, *stack)
+                };
+                let size = self.memory[process].allocate(time, *address, *size)?;
+                Ok(self.track(key, Weights::Time).allocation(time, stack, (*address, size))?)
+            }
+            What::Free { address } => match self.memory[process].free(time, *address)? {
+                Some(size) => Ok(self.track(key, Weights::Time).allocation(time, None, (*address, size))?),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn track(&mut self, key: (usize, u32), weights: Weights) -> &mut Track {
+        self.track_and_libs(key, weights).0
+    }
+
+    fn track_and_libs(&mut self, (process, thread): (usize, u32), weights: Weights) -> (&mut Track, &Libs) {
+        let Self { processes, spill, libs, tracks, .. } = self;
+        let tid = || processes[process].thread(thread).map_or(0, |thread| thread.tid);
+        let track = tracks.entry((process, thread, weights)).or_insert_with(|| Track::new(weights, tid(), spill));
+        (track, libs)
+    }
+
+    /// A stack of the recording, on the thread with these weights.
+    fn stack(&mut self, key: (usize, u32), weights: Weights, stack: u32) -> Option<usize> {
+        let process = &self.processes[key.0];
+        let (track, libs) = self.track_and_libs(key, weights);
+        track.tables.stack(process, stack, libs)
+    }
+
+    /// The stack of spans inside each other.
+    fn path(&mut self, key: (usize, u32), weights: Weights, spans: &[Span]) -> Option<usize> {
+        let process = &self.processes[key.0];
+        let (track, libs) = self.track_and_libs(key, weights);
+        spans.iter().fold(None, |callers, span| {
+            let frames = track.tables.frames(process, span.frame, libs);
+            track.tables.push(callers, frames)
+        })
+    }
+
+    /// What was open up to now gets its sample.
+    fn change(&mut self, key: (usize, u32), time: u64) -> io::Result<()> {
+        let thread = self.threads.entry(key).or_default();
+        let (stack, since) = (thread.open.last().copied().flatten(), thread.since);
+        thread.since = time;
+        if stack.is_some() && time > since {
+            let weight = i64::try_from(time - since).unwrap_or(i64::MAX);
+            self.track(key, Weights::Time).sample(since, stack, weight)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, key: (usize, u32), span: &Span) -> io::Result<()> {
+        self.change(key, span.began)?;
+        let callers = self.threads.get(&key).and_then(|thread| thread.open.last().copied().flatten());
+        let process = &self.processes[key.0];
+        let (track, libs) = self.track_and_libs(key, Weights::Time);
+        let frames = track.tables.frames(process, span.frame, libs);
+        let stack = track.tables.push(callers, frames);
+        self.threads.entry(key).or_default().open.push(stack);
+        Ok(())
+    }
+
+    fn end(&mut self, happening: &Happening<'_>, span: &Span, ending: Ending) -> io::Result<()> {
+        let key = (happening.process, happening.thread);
+        self.change(key, happening.time)?;
+        let is_idle = self.threads.get_mut(&key).is_none_or(|thread| {
+            thread.open.pop();
+            thread.open.is_empty()
+        });
+        let stack = self.stack(key, Weights::Time, span.stack);
+        let processes = self.processes;
+        for (place, frame) in processes[key.0].chain(span.frame).enumerate() {
+            let details = if place == 0 { &span.details } else { &Details::default() };
+            let data = data("span", details, stack, ending);
+            let track = self.track(key, Weights::Time);
+            let (name, category) = name(track, Some(frame));
+            track.marker(&Marker { name, category, start: span.began, end: Some(happening.time), data })?;
+        }
+        // Else the last sample would be taken to last until the next one.
+        if is_idle { self.track(key, Weights::Time).sample(happening.time, None, 0) } else { Ok(()) }
+    }
+
+    fn instant(&mut self, key: (usize, u32), frame: u32, time: u64, data: Value) -> io::Result<()> {
+        let processes = self.processes;
+        let track = self.track(key, Weights::Time);
+        let (name, category) = name(track, processes[key.0].chain(frame).next_back());
+        track.marker(&Marker { name, category, start: time, end: None, data })
+    }
+
+    fn finish(mut self, source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+        let samples: u64 = self.tracks.values().map(Track::samples).max().unwrap_or(0);
+        let meta = meta::meta(source, self.processes, self.last, samples);
+        write!(
+            out,
+            "{{\"meta\":{meta},\n\"libs\":{},\n\"pages\":[],\n\"profilerOverhead\":[],\n\"threads\":[",
+            self.libs.values()
+        )?;
+        let mut first_of: HashMap<usize, usize> = HashMap::new();
+        for (place, ((process, number, weights), track)) in self.tracks.iter_mut().enumerate() {
+            let is_main = !first_of.contains_key(process);
+            first_of.entry(*process).or_insert(place);
+            out.write_all(if place == 0 { b"\n{" } else { b",\n{" })?;
+            track.write(out, &self.libs)?;
+            let about = meta::thread(&self.processes[*process], *number, *weights, is_main);
+            // Its members follow those of the tables.
+            out.write_all(b",\n")?;
+            out.write_all(&about.to_string().as_bytes()[1..])?;
+        }
+        out.write_all(b"\n],\n\"counters\":[")?;
+        let mut before = "\n";
+        for (process, counter) in self.memory.iter().enumerate() {
+            if let Some(main) = first_of.get(&process).filter(|_| counter.is_used()) {
+                out.write_all(before.as_bytes())?;
+                counter.write(out, self.processes[process].pid, *main)?;
+                before = ",\n";
+            }
+        }
+        Ok(out.write_all(b"]}\n")?)
+    }
+}
+
+/// The name and the category of a marker.
+fn name(track: &mut Track, frame: Option<&Frame>) -> (usize, usize) {
+    let text = frame.map_or(Frame::UNKNOWN, |frame| frame.qualname.as_ref().unwrap_or(&frame.name));
+    (track.tables.string(text), category(frame.map_or(FrameKind::Label, |frame| frame.kind)))
+}
+
+/// What a marker says.
+fn data(of: &str, details: &Details, stack: Option<usize>, ending: Ending) -> Value {
+    let mut data = json!({ "type": of });
+    if let Some(text) = details.as_str() {
+        data["details"] = text.into();
+    }
+    if let Some(stack) = stack {
+        data["cause"] = json!({ "stack": stack });
+    }
+    if ending == Ending::Unfinished {
+        data["unfinished"] = true.into();
+    }
+    data
+}

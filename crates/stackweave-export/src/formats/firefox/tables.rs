@@ -1,0 +1,237 @@
+//! What the samples and markers of one thread refer to: strings, functions, frames, stacks.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use serde_json::{Value, json};
+use stackweave_profile::{Frame, FrameKind};
+use stackweave_recording::file::RecordedFrame;
+
+use crate::activity::NamedProcess;
+use crate::error::ExportError;
+use crate::formats::firefox::libs::Libs;
+
+/// The categories, in the order of their numbers.
+pub(super) const CATEGORIES: [(&str, &str); 6] = [
+    ("other", "grey"),
+    ("python", "blue"),
+    ("native", "orange"),
+    ("script", "green"),
+    ("extra", "lightblue"),
+    ("label", "purple"),
+];
+
+/// The number of the category for a kind.
+pub(super) fn category(kind: FrameKind) -> usize {
+    CATEGORIES.iter().position(|(name, _)| *name == kind.as_str()).unwrap_or(0)
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    strings: Vec<String>,
+    by_string: HashMap<String, usize>,
+    functions: Vec<Function>,
+    by_function: HashMap<Function, usize>,
+    frames: Vec<FrameRow>,
+    /// By number in the recording: the first frame here, and how many there are, outermost first.
+    by_frame: HashMap<u32, (usize, usize)>,
+    /// Callers and frame.
+    stacks: Vec<(Option<usize>, usize)>,
+    by_stack: HashMap<(Option<usize>, usize), usize>,
+    by_recorded_stack: HashMap<u32, Option<usize>>,
+    /// The libraries that functions are of.
+    resources: Vec<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Function {
+    name: usize,
+    file: Option<usize>,
+    line: Option<u32>,
+    resource: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FrameRow {
+    function: usize,
+    category: usize,
+    address: i64,
+    inline_depth: usize,
+    line: Option<u32>,
+    column: Option<u32>,
+}
+
+impl Tables {
+    pub(super) fn string(&mut self, text: &str) -> usize {
+        if let Some(place) = self.by_string.get(text) {
+            return *place;
+        }
+        self.strings.push(text.to_owned());
+        self.by_string.insert(text.to_owned(), self.strings.len() - 1);
+        self.strings.len() - 1
+    }
+
+    /// The frames that a frame of the recording stands for, outermost first.
+    pub(super) fn frames(&mut self, process: &NamedProcess<'_>, number: u32, libs: &Libs) -> core::ops::Range<usize> {
+        if let Some((first, count)) = self.by_frame.get(&number) {
+            return *first..first + count;
+        }
+        let first = self.frames.len();
+        let recorded = process.recording.dictionary().frame(number);
+        for frame in process.chain(number) {
+            self.add_frame(frame, recorded, (process, libs));
+        }
+        if self.frames.len() == first {
+            let name = self.string(Frame::UNKNOWN);
+            let function = self.function(Function { name, file: None, line: None, resource: None });
+            let row = FrameRow { function, category: 0, address: -1, inline_depth: 0, line: None, column: None };
+            self.frames.push(row);
+        }
+        self.by_frame.insert(number, (first, self.frames.len() - first));
+        first..self.frames.len()
+    }
+
+    fn add_frame(
+        &mut self,
+        frame: &Frame,
+        recorded: Option<&RecordedFrame>,
+        (process, libs): (&NamedProcess<'_>, &Libs),
+    ) {
+        let native = match recorded {
+            Some(RecordedFrame::Native { address, module: Some(module) }) => {
+                let place = process.recording.dictionary().module(*module);
+                place.and_then(|place| Some((libs.find(place)?, place.stated(address.address()))))
+            }
+            _ => None,
+        };
+        let resource = native.map(|(lib, _)| self.resource(lib));
+        let name = self.string(frame.qualname.as_ref().unwrap_or(&frame.name));
+        let file = frame.filename.as_deref().map(|file| self.string(file));
+        let function = self.function(Function { name, file, line: frame.first_line, resource });
+        self.frames.push(FrameRow {
+            function,
+            category: category(frame.kind),
+            address: native.and_then(|(_, address)| i64::try_from(address).ok()).unwrap_or(-1),
+            inline_depth: usize::from(frame.is_inlined),
+            line: frame.position.line,
+            column: frame.position.column,
+        });
+    }
+
+    fn resource(&mut self, lib: usize) -> usize {
+        self.resources.iter().position(|known| *known == lib).unwrap_or_else(|| {
+            self.resources.push(lib);
+            self.resources.len() - 1
+        })
+    }
+
+    fn function(&mut self, function: Function) -> usize {
+        let next = self.functions.len();
+        let place = *self.by_function.entry(function.clone()).or_insert(next);
+        if place == next {
+            self.functions.push(function);
+        }
+        place
+    }
+
+    /// The stack of these frames on top of another.
+    pub(super) fn push(&mut self, callers: Option<usize>, frames: core::ops::Range<usize>) -> Option<usize> {
+        let mut stack = callers;
+        for frame in frames {
+            let next = self.stacks.len();
+            let place = *self.by_stack.entry((stack, frame)).or_insert(next);
+            if place == next {
+                self.stacks.push((stack, frame));
+            }
+            stack = Some(place);
+        }
+        stack
+    }
+
+    /// A stack of the recording.
+    pub(super) fn stack(&mut self, process: &NamedProcess<'_>, stack: u32, libs: &Libs) -> Option<usize> {
+        let dictionary = process.recording.dictionary();
+        let mut path = Vec::new();
+        let mut next = stack;
+        let mut place = loop {
+            if let Some(known) = self.by_recorded_stack.get(&next) {
+                break *known;
+            }
+            let Some((callers, frame)) = dictionary.stack(next) else { break None };
+            path.push((next, frame));
+            next = callers;
+        };
+        for (number, frame) in path.into_iter().rev() {
+            let frames = self.frames(process, frame, libs);
+            place = self.push(place, frames);
+            self.by_recorded_stack.insert(number, place);
+        }
+        place
+    }
+
+    /// Writes the members of the thread's object that hold the tables.
+    pub(super) fn write(&mut self, out: &mut dyn Write, libs: &Libs) -> Result<(), ExportError> {
+        let names: Vec<usize> = self.resources.clone().into_iter().map(|lib| self.string(libs.name(lib))).collect();
+        let resources = json!({
+            "length": self.resources.len(),
+            "lib": self.resources,
+            "name": names,
+            "host": vec![Value::Null; self.resources.len()],
+            "type": vec![1; self.resources.len()],
+        });
+        let symbols = json!({ "length": 0, "address": [], "functionSize": [], "libIndex": [], "name": [] });
+        let members = [
+            ("frameTable", self.frame_table()),
+            ("funcTable", self.function_table()),
+            ("stackTable", self.stack_table()),
+            ("resourceTable", resources),
+            ("nativeSymbols", symbols),
+            ("stringArray", json!(self.strings)),
+        ];
+        for (name, table) in members {
+            write!(out, "\"{name}\":")?;
+            serde_json::to_writer(&mut *out, &table).map_err(std::io::Error::from)?;
+            out.write_all(b",\n")?;
+        }
+        Ok(())
+    }
+
+    fn frame_table(&self) -> Value {
+        let rows = &self.frames;
+        json!({
+            "length": rows.len(),
+            "address": rows.iter().map(|row| row.address).collect::<Vec<_>>(),
+            "inlineDepth": rows.iter().map(|row| row.inline_depth).collect::<Vec<_>>(),
+            "category": rows.iter().map(|row| row.category).collect::<Vec<_>>(),
+            "subcategory": vec![0; rows.len()],
+            "func": rows.iter().map(|row| row.function).collect::<Vec<_>>(),
+            "nativeSymbol": vec![Value::Null; rows.len()],
+            "innerWindowID": vec![0; rows.len()],
+            "line": rows.iter().map(|row| row.line).collect::<Vec<_>>(),
+            "column": rows.iter().map(|row| row.column).collect::<Vec<_>>(),
+        })
+    }
+
+    fn function_table(&self) -> Value {
+        let rows = &self.functions;
+        let resource = |row: &Function| row.resource.map_or(json!(-1), |resource| json!(resource));
+        json!({
+            "length": rows.len(),
+            "name": rows.iter().map(|row| row.name).collect::<Vec<_>>(),
+            "isJS": vec![false; rows.len()],
+            "relevantForJS": vec![false; rows.len()],
+            "resource": rows.iter().map(resource).collect::<Vec<_>>(),
+            "fileName": rows.iter().map(|row| row.file).collect::<Vec<_>>(),
+            "lineNumber": rows.iter().map(|row| row.line).collect::<Vec<_>>(),
+            "columnNumber": vec![Value::Null; rows.len()],
+        })
+    }
+
+    fn stack_table(&self) -> Value {
+        json!({
+            "length": self.stacks.len(),
+            "prefix": self.stacks.iter().map(|stack| stack.0).collect::<Vec<_>>(),
+            "frame": self.stacks.iter().map(|stack| stack.1).collect::<Vec<_>>(),
+        })
+    }
+}
