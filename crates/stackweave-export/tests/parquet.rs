@@ -86,6 +86,20 @@ fn samples_allocations_and_what_they_refer_to_are_there() {
 }
 
 #[test]
+fn the_queries_of_the_documentation_work() {
+    let folder = Folder::new();
+    let path = folder.file("out.parquet");
+    write(&example().recording(), AggregateOptions::default(), &path);
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/exports.md");
+    let Some(mut script) = reader_script("read_parquet.py") else { return };
+    let seen: Value = serde_json::from_str(&run(script.arg(&path).arg(page))).unwrap();
+    let first = &seen["documented"]["duckdb"][0];
+    assert_eq!(first, &json!(["fib", "/app/fib.py", 3, 3, 1.7e-6, 1.8e-6]));
+    let table = seen["documented"]["polars"].as_str().unwrap();
+    assert!(table.contains("fib") && table.contains("1700"), "{table}");
+}
+
+#[test]
 fn every_name_comes_back() {
     let recording = nasty().recording();
     let Some(seen) = read(&recording, AggregateOptions::default()) else { return };

@@ -21,6 +21,7 @@ pub(crate) struct NamedProcess<'a> {
     pub(crate) labels: String,
     /// When it began to record.
     pub(crate) began: u64,
+    /// In the order of their numbers.
     pub(crate) threads: Vec<NamedThread>,
     names: RecordedNames,
 }
@@ -60,7 +61,8 @@ impl<'a> NamedProcess<'a> {
     }
 
     pub(crate) fn thread(&self, number: u32) -> Option<&NamedThread> {
-        self.threads.iter().find(|thread| thread.number == number)
+        let place = self.threads.binary_search_by_key(&number, |thread| thread.number).ok()?;
+        self.threads.get(place)
     }
 }
 

@@ -19,10 +19,11 @@ type Tell<'t> = dyn FnMut(&Happening<'_>) -> Result<(), ExportError> + 't;
 /// Tells all that happened in the time that is asked for. What began before it begins with it.
 pub(crate) fn visit(source: &Source<'_>, tell: &mut Tell<'_>) -> Result<(), ExportError> {
     let mut visit = Visit::new(source, tell);
-    let same = |one: &ProcessRecording, other: &ProcessRecording| core::ptr::eq(one.start(), other.start());
+    // Copies of a process share what they are made of.
+    let id = |process: &ProcessRecording| core::ptr::from_ref(process.start());
+    let places: HashMap<_, usize> = source.processes().iter().map(id).zip(0..).collect();
     source.visit_events_from_start(&mut |event| {
-        let process = source.processes().iter().position(|process| same(process, event.process));
-        process.map_or(Ok(()), |process| visit.event(process, &event))
+        places.get(&id(event.process)).map_or(Ok(()), |place| visit.event(*place, &event))
     })?;
     visit.finish(source)
 }

@@ -1,6 +1,9 @@
 """Asks DuckDB and Polars about a folder of Parquet files, and prints what they say as JSON."""
 
+import contextlib
+import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -72,5 +75,22 @@ def tree_of(spans):
     return tree.printed()
 
 
-folder = sys.argv[1]
-json.dump({"duckdb": with_duckdb(folder), "polars": with_polars(folder)}, sys.stdout)
+def documented(folder, page):
+    """What the queries of the page give, run as they stand there."""
+    text = Path(page).read_text().replace("out.parquet", folder)
+    sql = re.search("```sql\\n(.*?)```", text, re.S)[1]
+    python = next(block for block in re.findall("```python\\n(.*?)```", text, re.S) if "polars" in block)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(python, {"polars": polars})
+    return {"duckdb": duckdb.connect().execute(sql).fetchall(), "polars": printed.getvalue()}
+
+
+def main(folder, page=None):
+    seen = {"duckdb": with_duckdb(folder), "polars": with_polars(folder)}
+    if page:
+        seen["documented"] = documented(folder, page)
+    json.dump(seen, sys.stdout)
+
+
+main(*sys.argv[1:])

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
+use std::rc::Rc;
 
 use stackweave_core::Module;
 use stackweave_profile::{Frame, FrameKind};
@@ -16,13 +17,12 @@ use crate::protobuf::Message;
 pub(super) struct Interned {
     /// What is not written yet.
     pub(super) fresh: Message,
-    /// For each frame of the recording, the number of the first function that it stands for, and how many those are.
-    functions: HashMap<u32, (u64, u64)>,
+    /// For each frame of the recording, the functions that it stands for.
+    functions: HashMap<u32, Rc<[Function]>>,
     /// How many functions have numbers.
     count: u64,
-    /// By function, whether it has a source location.
-    located: HashSet<u64>,
-    framed: HashSet<u64>,
+    /// The frames of the recording that are frames of stacks.
+    framed: HashSet<u32>,
     texts: HashMap<(u32, Vec<u8>), u64>,
     stacks: HashSet<u32>,
     mappings: HashSet<u64>,
@@ -59,41 +59,29 @@ impl Interned {
     }
 
     /// The functions that a frame stands for, outermost first.
-    pub(super) fn functions(&mut self, process: &NamedProcess<'_>, number: u32) -> Vec<Function> {
-        let (first, count) = self.number_functions(process, number);
-        let kinds: Vec<FrameKind> = process.chain(number).map(|frame| frame.kind).collect();
-        let kind = |place: usize| kinds.get(place).copied().unwrap_or(FrameKind::Label);
-        let function = |(place, iid): (usize, u64)| Function {
-            iid,
-            category: self.text(interned::CATEGORIES, kind(place).as_str().as_bytes()),
-            is_located: self.located.contains(&iid),
-        };
-        (first..first + count).enumerate().map(function).collect()
-    }
-
-    fn number_functions(&mut self, process: &NamedProcess<'_>, number: u32) -> (u64, u64) {
+    pub(super) fn functions(&mut self, process: &NamedProcess<'_>, number: u32) -> Rc<[Function]> {
         if let Some(known) = self.functions.get(&number) {
-            return *known;
+            return Rc::clone(known);
         }
-        let first = self.count + 1;
-        for frame in process.chain(number) {
-            self.count += 1;
-            self.write_function(self.count, frame);
-        }
-        if self.count < first {
+        let mut found: Vec<Function> = process.chain(number).map(|frame| self.function(frame)).collect();
+        if found.is_empty() {
             self.count += 1;
             self.write_text(interned::EVENT_NAMES, self.count, Frame::UNKNOWN.as_bytes());
+            let category = self.text(interned::CATEGORIES, FrameKind::Label.as_str().as_bytes());
+            found.push(Function { iid: self.count, category, is_located: false });
         }
-        let found = (first, self.count + 1 - first);
-        self.functions.insert(number, found);
+        let found: Rc<[Function]> = found.into();
+        self.functions.insert(number, Rc::clone(&found));
         found
     }
 
-    fn write_function(&mut self, iid: u64, frame: &Frame) {
+    fn function(&mut self, frame: &Frame) -> Function {
+        self.count += 1;
+        let iid = self.count;
         let name = frame.qualname.as_ref().unwrap_or(&frame.name);
         self.write_text(interned::EVENT_NAMES, iid, name.as_bytes());
-        let Some(file) = &frame.filename else { return };
-        self.located.insert(iid);
+        let category = self.text(interned::CATEGORIES, frame.kind.as_str().as_bytes());
+        let Some(file) = &frame.filename else { return Function { iid, category, is_located: false } };
         self.fresh.message(interned::SOURCE_LOCATIONS, |location| {
             location.unsigned(interned::IID, iid);
             location.text(source_location::FILE, file);
@@ -102,6 +90,7 @@ impl Interned {
                 location.unsigned(source_location::LINE, line.into());
             }
         });
+        Function { iid, category, is_located: true }
     }
 
     /// The number of a stack: the same as in the recording.
@@ -120,37 +109,45 @@ impl Interned {
         stack.into()
     }
 
-    /// The frames of a stack that a frame of the recording stands for, outermost first.
+    /// The frames of a stack that a frame of the recording stands for, outermost first. They have the numbers of functions.
     fn frames(&mut self, process: &NamedProcess<'_>, number: u32) -> Vec<u64> {
-        let (first, count) = self.number_functions(process, number);
-        if self.framed.insert(first) {
+        let functions = self.functions(process, number);
+        if self.framed.insert(number) {
             let recorded = process.recording.dictionary().frame(number);
-            let unknown = Frame::UNKNOWN.as_bytes();
-            let chain: Vec<&Frame> = process.chain(number).collect();
-            for (place, iid) in (first..first + count).enumerate() {
-                let frame = chain.get(place).copied();
-                let name = frame.map_or(unknown, |frame| frame.qualname.as_ref().unwrap_or(&frame.name).as_bytes());
-                let name = self.text(interned::FUNCTION_NAMES, name);
-                let (mapping, pc) = self.place(process, recorded, frame);
-                let file = frame.and_then(|frame| frame.filename.as_deref());
-                let file = file.map(|file| self.text(interned::SOURCE_PATHS, file.as_bytes()));
-                let line = frame.and_then(|frame| frame.position.line);
-                self.fresh.message(interned::FRAMES, |message| {
-                    message.unsigned(interned::IID, iid);
-                    message.unsigned(frame_fields::FUNCTION_NAME_ID, name);
-                    message.unsigned(frame_fields::MAPPING_ID, mapping);
-                    // Frames of one mapping are told apart by this.
-                    message.unsigned(frame_fields::RELATIVE_PC, pc.unwrap_or(iid));
-                    if let Some(file) = file {
-                        message.unsigned(frame_fields::SOURCE_PATH_IID, file);
-                    }
-                    if let Some(line) = line {
-                        message.unsigned(frame_fields::LINE, line.into());
-                    }
-                });
+            let mut chain = process.chain(number);
+            for function in &*functions {
+                self.write_frame(function.iid, process, recorded, chain.next());
             }
         }
-        (first..first + count).collect()
+        functions.iter().map(|function| function.iid).collect()
+    }
+
+    fn write_frame(
+        &mut self,
+        iid: u64,
+        process: &NamedProcess<'_>,
+        recorded: Option<&RecordedFrame>,
+        frame: Option<&Frame>,
+    ) {
+        let name = frame.map_or(Frame::UNKNOWN, |frame| frame.qualname.as_ref().unwrap_or(&frame.name));
+        let name = self.text(interned::FUNCTION_NAMES, name.as_bytes());
+        let (mapping, pc) = self.place(process, recorded, frame);
+        let file = frame.and_then(|frame| frame.filename.as_deref());
+        let file = file.map(|file| self.text(interned::SOURCE_PATHS, file.as_bytes()));
+        let line = frame.and_then(|frame| frame.position.line);
+        self.fresh.message(interned::FRAMES, |message| {
+            message.unsigned(interned::IID, iid);
+            message.unsigned(frame_fields::FUNCTION_NAME_ID, name);
+            message.unsigned(frame_fields::MAPPING_ID, mapping);
+            // Frames of one mapping are told apart by this.
+            message.unsigned(frame_fields::RELATIVE_PC, pc.unwrap_or(iid));
+            if let Some(file) = file {
+                message.unsigned(frame_fields::SOURCE_PATH_IID, file);
+            }
+            if let Some(line) = line {
+                message.unsigned(frame_fields::LINE, line.into());
+            }
+        });
     }
 
     /// The mapping that a frame lies in, and where in it. What is no machine code has one for each kind.

@@ -123,7 +123,7 @@ impl Writer<'_, '_> {
             What::Begin(span) => self.begin(process, track, span),
             What::End(span, ending) => self.end(happening, track, span, *ending),
             What::Instant { frame, stack, details } => {
-                let function = interned.functions(named, *frame).pop();
+                let function = interned.functions(named, *frame).last().copied();
                 self.instant((process, track, time), function, *stack, &details.object())
             }
             What::Sample { stack, weight, details } => {
@@ -152,7 +152,7 @@ impl Writer<'_, '_> {
         let functions = self.sequences[process].interned.functions(named, span.frame);
         let last = functions.len() - 1;
         let said = span.details.object();
-        for (place, function) in functions.into_iter().enumerate() {
+        for (place, function) in functions.iter().copied().enumerate() {
             let (stack, said) = if place == last { (span.stack, &said) } else { (0, &Map::new()) };
             self.event((process, track, span.began), event::SLICE_BEGIN, |message, interned| {
                 refer(message, function);
