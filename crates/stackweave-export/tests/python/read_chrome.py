@@ -71,9 +71,7 @@ def viztracer_events(path):
 def main(path):
     data = Path(path).read_bytes()
     text = (gzip.decompress(data) if path.endswith(".gz") else data).decode()
-    trace = json.loads(
-        text, parse_float=Decimal, parse_int=int, parse_constant=refuse, object_pairs_hook=once
-    )
+    trace = json.loads(text, parse_float=Decimal, parse_int=int, parse_constant=refuse, object_pairs_hook=once)
     events, frames = trace["traceEvents"], trace["stackFrames"]
     threads, meta, instants, counters = defaultdict(list), [], [], []
     for event in events:
@@ -93,9 +91,14 @@ def main(path):
         nest(tree, spans)
     unfinished = sum(1 for event in events if event.get("args", {}).get("unfinished"))
     seen = {
-        "tree": tree.printed(), "meta": meta, "instants": instants, "counters": counters,
+        "tree": tree.printed(),
+        "meta": meta,
+        "instants": instants,
+        "counters": counters,
         "args": {event["name"]: event["args"] for event in events if event["ph"] == "X" and "args" in event},
-        "unfinished": unfinished, "events": len(events), "other": trace["otherData"],
+        "unfinished": unfinished,
+        "events": len(events),
+        "other": trace["otherData"],
         "viztracer": None if path.endswith(".gz") else viztracer_events(path),
     }
     json.dump(seen, sys.stdout, default=float)

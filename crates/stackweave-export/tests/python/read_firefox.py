@@ -5,10 +5,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from spans import Tree
-
 
 def check_table(name, table, indices):
     columns = {key: values for key, values in table.items() if isinstance(values, list)}
@@ -17,7 +13,11 @@ def check_table(name, table, indices):
     for key, (limit, may_be_nothing) in indices.items():
         for value in columns[key]:
             is_nothing = value is None or value == -1
-            assert (is_nothing and may_be_nothing) or (isinstance(value, int) and 0 <= value < limit), (name, key, value)
+            assert (is_nothing and may_be_nothing) or (isinstance(value, int) and 0 <= value < limit), (
+                name,
+                key,
+                value,
+            )
 
 
 def check(profile):
@@ -30,9 +30,11 @@ def check(profile):
         check_table("stackTable", thread["stackTable"], {"frame": (frames, False), "prefix": (stacks, True)})
         assert all(prefix is None or prefix < place for place, prefix in enumerate(thread["stackTable"]["prefix"]))
         check_table("frameTable", thread["frameTable"], {"func": (functions, False), "category": (categories, False)})
-        check_table("funcTable", thread["funcTable"], {
-            "name": (strings, False), "fileName": (strings, True), "resource": (resources, True)
-        })
+        check_table(
+            "funcTable",
+            thread["funcTable"],
+            {"name": (strings, False), "fileName": (strings, True), "resource": (resources, True)},
+        )
         check_table("resourceTable", thread["resourceTable"], {"lib": (libs, False), "name": (strings, False)})
         check_table("samples", thread["samples"], {"stack": (stacks, True)})
         check_table("markers", thread["markers"], {"name": (strings, False), "category": (categories, False)})
@@ -86,12 +88,26 @@ def main(path):
         for length in range(1, len(stack) + 1):
             total[stack[:length]] += weight
     listed = lambda costs: [[list(stack), cost] for stack, cost in sorted(costs.items())]  # noqa: E731
-    json.dump({
-        "own": listed(own), "total": listed(total), "samples": listed(samples), "allocated": listed(allocated),
-        "freed": freed, "calls": calls, "markers": markers, "meta": profile["meta"], "libs": profile["libs"],
-        "counters": [[counter["name"], counter["pid"], sum(counter["samples"]["count"])] for counter in profile["counters"]],
-        "threads": [[thread["pid"], thread["tid"], thread["name"], thread["isMainThread"]] for thread in profile["threads"]],
-    }, sys.stdout)
+    json.dump(
+        {
+            "own": listed(own),
+            "total": listed(total),
+            "samples": listed(samples),
+            "allocated": listed(allocated),
+            "freed": freed,
+            "calls": calls,
+            "markers": markers,
+            "meta": profile["meta"],
+            "libs": profile["libs"],
+            "counters": [
+                [counter["name"], counter["pid"], sum(counter["samples"]["count"])] for counter in profile["counters"]
+            ],
+            "threads": [
+                [thread["pid"], thread["tid"], thread["name"], thread["isMainThread"]] for thread in profile["threads"]
+            ],
+        },
+        sys.stdout,
+    )
 
 
 main(sys.argv[1])

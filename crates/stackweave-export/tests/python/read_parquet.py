@@ -18,7 +18,8 @@ TABLES = ["events", "stacks", "frames", "modules", "threads", "processes"]
 FUNCTIONS = """
     select coalesce(any_value(f.qualname), any_value(f.name)), count(*), count(*) filter (e.is_outermost),
         sum(e.own_ns)::bigint, coalesce(sum(e.duration_ns) filter (e.is_outermost), 0)::bigint
-    from events e join frames f using (process, frame) where e.kind = 'span' group by process, f.function order by all"""
+    from events e join frames f using (process, frame) where e.kind = 'span'
+    group by process, f.function order by all"""
 # Weights of samples by stack, outermost function first.
 SAMPLES = """
     with recursive path(process, stack, callers, names) as (
@@ -41,15 +42,18 @@ LIVE = """
 def with_duckdb(folder):
     connection = duckdb.connect()
     for table in TABLES:
-        connection.execute(
-            f"create view {table} as select * from read_parquet('{folder}/{table}/*/*.parquet', hive_partitioning = true)"
-        )
+        files = f"'{folder}/{table}/*/*.parquet'"
+        connection.execute(f"create view {table} as from read_parquet({files}, hive_partitioning = true)")
     one = lambda sql: connection.execute(sql).fetchall()  # noqa: E731
     describe = {table: {row[0]: row[1] for row in one(f"describe {table}")} for table in TABLES}
     return {
-        "functions": one(FUNCTIONS), "samples": one(SAMPLES), "bytes": one(BYTES)[0][0], "live": one(LIVE)[0][0],
+        "functions": one(FUNCTIONS),
+        "samples": one(SAMPLES),
+        "bytes": one(BYTES)[0][0],
+        "live": one(LIVE)[0][0],
         "processes": one("select process, pid, host, command_line, epoch_ns(started) from processes order by process"),
-        "counts": {table: one(f"select count(*) from {table}")[0][0] for table in TABLES}, "columns": describe,
+        "counts": {table: one(f"select count(*) from {table}")[0][0] for table in TABLES},
+        "columns": describe,
     }
 
 
@@ -60,7 +64,9 @@ def with_polars(folder):
     own = polars.col("own_ns").sum()
     total = polars.col("duration_ns").filter("is_outermost").sum()
     primitive = polars.col("is_outermost").sum()
-    functions = spans.group_by("process", "function").agg(polars.col("shown").first(), polars.len(), primitive, own, total)
+    functions = spans.group_by("process", "function").agg(
+        polars.col("shown").first(), polars.len(), primitive, own, total
+    )
     rows = functions.select("shown", "len", "is_outermost", "own_ns", "duration_ns").collect().rows()
     return {"functions": sorted(map(list, rows)), "tree": tree_of(spans.collect())}
 

@@ -11,9 +11,17 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from spans import Thread, Tree
 
 INTERNED = {
-    "event_names": "name", "event_categories": "name", "debug_annotation_names": "name", "function_names": "str",
-    "mapping_paths": "str", "build_ids": "str", "source_paths": "str", "source_locations": None, "frames": None,
-    "callstacks": None, "mappings": None,
+    "event_names": "name",
+    "event_categories": "name",
+    "debug_annotation_names": "name",
+    "function_names": "str",
+    "mapping_paths": "str",
+    "build_ids": "str",
+    "source_paths": "str",
+    "source_locations": None,
+    "frames": None,
+    "callstacks": None,
+    "mappings": None,
 }
 
 
@@ -59,7 +67,9 @@ class Sequence:
             path = "/".join(tables["mapping_paths"][part].decode(errors="replace") for part in mapping.path_string_ids)
             build_id = tables["build_ids"][mapping.build_id].hex() if mapping.build_id else ""
             source = tables["source_paths"][frame.source_path_iid].decode() if frame.source_path_iid else ""
-            shown.append([tables["function_names"][frame.function_name_id].decode(), source, frame.line_number, path, build_id])
+            shown.append(
+                [tables["function_names"][frame.function_name_id].decode(), source, frame.line_number, path, build_id]
+            )
         return shown
 
 
@@ -111,10 +121,18 @@ def main(path):
             value = event.double_counter_value if is_double else event.counter_value
             counters.append([track.name, time, value, track.counter.unit])
     assert not any(thread.open for thread in threads.values())
-    json.dump({
-        "tree": tree.printed(), "instants": instants, "counters": counters, "processes": processes, "args": args,
-        "clocks": clocks, "unfinished": unfinished,
-    }, sys.stdout)
+    json.dump(
+        {
+            "tree": tree.printed(),
+            "instants": instants,
+            "counters": counters,
+            "processes": processes,
+            "args": args,
+            "clocks": clocks,
+            "unfinished": unfinished,
+        },
+        sys.stdout,
+    )
 
 
 main(sys.argv[1])

@@ -36,7 +36,7 @@ class Thread:
 
 
 def nest(tree, spans):
-    """Whole spans (begin, duration, name) of one thread, in the order of the file. What is outside comes first there."""
+    """Whole spans (begin, duration, name) of one thread, in the order of the file. What is outside comes first."""
     thread, ends = Thread(tree), []
     for index, (begin, duration, name) in sorted(enumerate(spans), key=lambda span: span[1][0]):
         while ends and (ends[-1][0] < begin or (ends[-1][0] == begin and (duration > 0 or ends[-1][1] < index))):

@@ -1,14 +1,14 @@
 //! What the samples and markers of one thread refer to: strings, functions, frames, stacks.
 
+use core::fmt::Display;
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{self, Write};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use stackweave_profile::{Frame, FrameKind};
 use stackweave_recording::file::RecordedFrame;
 
 use crate::activity::NamedProcess;
-use crate::error::ExportError;
 use crate::formats::firefox::libs::Libs;
 
 /// The categories, in the order of their numbers.
@@ -170,68 +170,70 @@ impl Tables {
     }
 
     /// Writes the members of the thread's object that hold the tables.
-    pub(super) fn write(&mut self, out: &mut dyn Write, libs: &Libs) -> Result<(), ExportError> {
-        let names: Vec<usize> = self.resources.clone().into_iter().map(|lib| self.string(libs.name(lib))).collect();
-        let resources = json!({
-            "length": self.resources.len(),
-            "lib": self.resources,
-            "name": names,
-            "host": vec![Value::Null; self.resources.len()],
-            "type": vec![1; self.resources.len()],
-        });
+    pub(super) fn write(&mut self, out: &mut dyn Write, libs: &Libs) -> io::Result<()> {
+        let resources = self.resources.clone();
+        let names: Vec<usize> = resources.iter().map(|lib| self.string(libs.name(*lib))).collect();
+        self.write_frames(out)?;
+        self.write_functions(out)?;
+        let rows = &self.stacks;
+        write!(out, "\"stackTable\":{{\"length\":{}", rows.len())?;
+        write_column(out, "prefix", rows.iter().map(|stack| stack.0))?;
+        write_column(out, "frame", rows.iter().map(|stack| Some(stack.1)))?;
+        write!(out, "}},\n\"resourceTable\":{{\"length\":{}", resources.len())?;
+        write_column(out, "lib", resources.iter().copied().map(Some))?;
+        write_column(out, "name", names.into_iter().map(Some))?;
+        write_column(out, "host", resources.iter().map(|_| None::<u32>))?;
+        write_column(out, "type", resources.iter().map(|_| Some(1)))?;
         let symbols = json!({ "length": 0, "address": [], "functionSize": [], "libIndex": [], "name": [] });
-        let members = [
-            ("frameTable", self.frame_table()),
-            ("funcTable", self.function_table()),
-            ("stackTable", self.stack_table()),
-            ("resourceTable", resources),
-            ("nativeSymbols", symbols),
-            ("stringArray", json!(self.strings)),
-        ];
-        for (name, table) in members {
-            write!(out, "\"{name}\":")?;
-            serde_json::to_writer(&mut *out, &table).map_err(std::io::Error::from)?;
-            out.write_all(b",\n")?;
-        }
-        Ok(())
+        write!(out, "}},\n\"nativeSymbols\":{symbols},\n\"stringArray\":")?;
+        serde_json::to_writer(&mut *out, &self.strings)?;
+        out.write_all(b",\n")
     }
 
-    fn frame_table(&self) -> Value {
+    fn write_frames(&self, out: &mut dyn Write) -> io::Result<()> {
         let rows = &self.frames;
-        json!({
-            "length": rows.len(),
-            "address": rows.iter().map(|row| row.address).collect::<Vec<_>>(),
-            "inlineDepth": rows.iter().map(|row| row.inline_depth).collect::<Vec<_>>(),
-            "category": rows.iter().map(|row| row.category).collect::<Vec<_>>(),
-            "subcategory": vec![0; rows.len()],
-            "func": rows.iter().map(|row| row.function).collect::<Vec<_>>(),
-            "nativeSymbol": vec![Value::Null; rows.len()],
-            "innerWindowID": vec![0; rows.len()],
-            "line": rows.iter().map(|row| row.line).collect::<Vec<_>>(),
-            "column": rows.iter().map(|row| row.column).collect::<Vec<_>>(),
-        })
+        write!(out, "\"frameTable\":{{\"length\":{}", rows.len())?;
+        write_column(out, "address", rows.iter().map(|row| Some(row.address)))?;
+        write_column(out, "inlineDepth", rows.iter().map(|row| Some(row.inline_depth)))?;
+        write_column(out, "category", rows.iter().map(|row| Some(row.category)))?;
+        write_column(out, "subcategory", rows.iter().map(|_| Some(0)))?;
+        write_column(out, "func", rows.iter().map(|row| Some(row.function)))?;
+        write_column(out, "nativeSymbol", rows.iter().map(|_| None::<u32>))?;
+        write_column(out, "innerWindowID", rows.iter().map(|_| Some(0)))?;
+        write_column(out, "line", rows.iter().map(|row| row.line))?;
+        write_column(out, "column", rows.iter().map(|row| row.column))?;
+        out.write_all(b"},\n")
     }
 
-    fn function_table(&self) -> Value {
+    fn write_functions(&self, out: &mut dyn Write) -> io::Result<()> {
         let rows = &self.functions;
-        let resource = |row: &Function| row.resource.map_or(json!(-1), |resource| json!(resource));
-        json!({
-            "length": rows.len(),
-            "name": rows.iter().map(|row| row.name).collect::<Vec<_>>(),
-            "isJS": vec![false; rows.len()],
-            "relevantForJS": vec![false; rows.len()],
-            "resource": rows.iter().map(resource).collect::<Vec<_>>(),
-            "fileName": rows.iter().map(|row| row.file).collect::<Vec<_>>(),
-            "lineNumber": rows.iter().map(|row| row.line).collect::<Vec<_>>(),
-            "columnNumber": vec![Value::Null; rows.len()],
-        })
+        let resource = |row: &Function| row.resource.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);
+        write!(out, "\"funcTable\":{{\"length\":{}", rows.len())?;
+        write_column(out, "name", rows.iter().map(|row| Some(row.name)))?;
+        write_column(out, "isJS", rows.iter().map(|_| Some(false)))?;
+        write_column(out, "relevantForJS", rows.iter().map(|_| Some(false)))?;
+        write_column(out, "resource", rows.iter().map(|row| Some(resource(row))))?;
+        write_column(out, "fileName", rows.iter().map(|row| row.file))?;
+        write_column(out, "lineNumber", rows.iter().map(|row| row.line))?;
+        write_column(out, "columnNumber", rows.iter().map(|_| None::<u32>))?;
+        out.write_all(b"},\n")
     }
+}
 
-    fn stack_table(&self) -> Value {
-        json!({
-            "length": self.stacks.len(),
-            "prefix": self.stacks.iter().map(|stack| stack.0).collect::<Vec<_>>(),
-            "frame": self.stacks.iter().map(|stack| stack.1).collect::<Vec<_>>(),
-        })
+/// Writes one more member of a table's object. What is not there is null.
+fn write_column<T: Display>(
+    out: &mut dyn Write,
+    name: &str,
+    values: impl Iterator<Item = Option<T>>,
+) -> io::Result<()> {
+    write!(out, ",\"{name}\":")?;
+    let mut before = "[";
+    for value in values {
+        match value {
+            Some(value) => write!(out, "{before}{value}")?,
+            None => write!(out, "{before}null")?,
+        }
+        before = ",";
     }
+    out.write_all(if before == "[" { b"[]" } else { b"]" })
 }
