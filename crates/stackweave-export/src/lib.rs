@@ -17,6 +17,7 @@ mod output;
 mod protobuf;
 mod source;
 mod spill;
+mod svg;
 mod thread_spans;
 mod visible_frames;
 

@@ -2,6 +2,7 @@
 
 mod chrome;
 mod firefox;
+mod flamegraph;
 mod folded;
 mod json;
 mod parquet;
@@ -23,6 +24,7 @@ pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) ->
     match format {
         Format::Chrome => chrome::write(source, out),
         Format::Firefox => firefox::write(source, out),
+        Format::Flamegraph => flamegraph::write(source, out),
         Format::Folded => folded::write(source, out),
         Format::Pprof => pprof::write(source, out),
         Format::Speedscope => speedscope::write(source, out),

@@ -1,0 +1,121 @@
+//! The boxes of a call tree: each path once, what is called in the order of names.
+
+use std::io::Write;
+
+use stackweave_profile::{Children, Cost, FrameIndex, FunctionTable, Measure, NodeId, Profile};
+
+use super::draw::write_flames;
+use super::{About, DEEPEST, FlameBox, Flames, NARROWEST, kind_legend};
+use crate::error::ExportError;
+use crate::svg::{Named, cost, percentage, plural, shade, share};
+
+pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> Result<(), ExportError> {
+    let (tree, functions) = (profile.tree(), profile.functions());
+    let names = names(functions);
+    let total = profile.total();
+    let walk = Walk {
+        children: &tree.children(),
+        order: &order(&names),
+        frame: &|id| tree.node(id).frame,
+        width: &|id| tree.node(id).cost.total,
+    };
+    let (boxes, narrow) = walk.boxes(tree.nodes().len());
+    let measure = profile.measure();
+    let kinds = functions.functions().iter().map(|function| function.kind);
+    let flames = Flames {
+        title: format!("Flame graph of {title}"),
+        subtitle: format!("{} of {}", cost(measure, total), measure.describe()),
+        legend: kind_legend(&kinds),
+        notes: Vec::new(),
+        boxes,
+        narrow,
+    };
+    let about = |of: &FlameBox| {
+        let node = &tree.nodes()[of.item as usize];
+        if of.item == 0 {
+            return all(costs(measure, node.cost, total));
+        }
+        let of = &names[node.frame.index()];
+        let class = shade(functions.function_of(node.frame).kind, &of.name, &of.place);
+        About { named: of.clone(), costs: costs(measure, node.cost, total), class }
+    };
+    write_flames(&flames, &about, out)
+}
+
+/// The box below all others.
+pub(super) fn all(costs: String) -> About {
+    About { named: Named { name: "all".to_owned(), place: String::new() }, costs, class: "all".to_owned() }
+}
+
+fn costs(measure: Measure, of: Cost, total: i64) -> String {
+    let shares = [of.total, of.own].map(|part| percentage(share(part, total)));
+    let [whole, own] = [of.total, of.own].map(|part| cost(measure, part));
+    let counted = measure.counted();
+    let calls = match of.calls {
+        0 => String::new(),
+        calls => format!(", {}", plural(calls, counted.strip_suffix('s').unwrap_or(counted))),
+    };
+    format!("{whole} ({}), self {own} ({}){calls}", shares[0], shares[1])
+}
+
+/// The name of each frame.
+pub(super) fn names(functions: &FunctionTable) -> Vec<Named> {
+    let named = |frame: &stackweave_profile::ProfileFrame| Named::of(functions.function(frame.function), frame.line);
+    functions.frames().iter().map(named).collect()
+}
+
+/// For each frame, its place among all names.
+pub(super) fn order(names: &[Named]) -> Vec<u32> {
+    let mut sorted: Vec<usize> = (0..names.len()).collect();
+    sorted.sort_by(|a, b| names[*a].cmp(&names[*b]));
+    let mut order = vec![0; names.len()];
+    for (place, frame) in (0..).zip(sorted) {
+        order[frame] = place;
+    }
+    order
+}
+
+/// A tree on its way to boxes.
+pub(super) struct Walk<'a> {
+    pub(super) children: &'a Children,
+    /// For each frame, its place among those with the same caller.
+    pub(super) order: &'a [u32],
+    pub(super) frame: &'a dyn Fn(NodeId) -> FrameIndex,
+    pub(super) width: &'a dyn Fn(NodeId) -> i64,
+}
+
+impl Walk<'_> {
+    /// The boxes of a tree of so many nodes, callers first, and how many nodes there are whose boxes would be too narrow.
+    /// The item of a box is its node.
+    #[expect(clippy::cast_possible_truncation, reason = "ids are of 32 bits")]
+    pub(super) fn boxes(&self, nodes: usize) -> (Vec<FlameBox>, u64) {
+        let total = (self.width)(NodeId::ROOT);
+        let mut boxes = Vec::new();
+        let mut waiting = vec![(NodeId::ROOT, 0_i64, 0_u32)];
+        while let Some((id, left, row)) = waiting.pop() {
+            let width = (self.width)(id);
+            let of = FlameBox {
+                left: share(left, total),
+                width: if row == 0 { 1.0 } else { share(width, total) },
+                row,
+                item: id.index() as u32,
+                is_first: row == 0,
+            };
+            if row > 0 && (width <= 0 || of.width < NARROWEST || row > DEEPEST) {
+                continue;
+            }
+            boxes.push(of);
+            let mut below: Vec<NodeId> = self.children.get(id).to_vec();
+            below.sort_by_key(|child| self.order[(self.frame)(*child).index()]);
+            let mut at = left;
+            let first = waiting.len();
+            for child in below {
+                waiting.push((child, at, row + 1));
+                at = at.saturating_add((self.width)(child).max(0));
+            }
+            waiting[first..].reverse();
+        }
+        let narrow = nodes - boxes.len();
+        (boxes, narrow as u64)
+    }
+}

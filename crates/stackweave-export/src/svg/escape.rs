@@ -1,0 +1,37 @@
+//! Text that stays text in XML.
+
+use core::fmt;
+
+/// A text as it is written into an element or an attribute. What XML can't hold at all becomes U+FFFD.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write as _;
+        for letter in self.0.chars() {
+            match letter {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                '\t' | '\n' | '\r' => write!(f, "&#{};", u32::from(letter))?,
+                '\0'..' ' | '\u{fffe}' | '\u{ffff}' => f.write_char('\u{fffd}')?,
+                _ => f.write_char(letter)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_something_to_xml_is_escaped() {
+        let escaped = Escaped("</a> & \"b\" 'c' ]]>\n\0\u{1b}\u{ffff}é").to_string();
+        assert_eq!(escaped, "&lt;/a&gt; &amp; &quot;b&quot; &#39;c&#39; ]]&gt;&#10;\u{fffd}\u{fffd}\u{fffd}é");
+    }
+}
