@@ -5,10 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod activity;
+mod call_graph;
 mod error;
 mod export;
 mod format;
 mod formats;
+mod layout;
 mod marshal;
 mod memory_curve;
 mod options;

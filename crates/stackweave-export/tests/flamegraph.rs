@@ -250,7 +250,7 @@ fn empty_recordings_and_other_measures_are_drawn() {
 
 #[test]
 fn scripts_are_read_by_an_engine() {
-    for script in ["flamegraph/flamegraph.js"] {
+    for script in ["flamegraph/flamegraph.js", "callgraph/callgraph.js"] {
         let Some(mut node) = system_program("node", "--version") else { return };
         run(node.arg("--check").arg(format!("{}/src/formats/{script}", env!("CARGO_MANIFEST_DIR"))));
     }

@@ -1,6 +1,8 @@
 //! The formats, a file each.
 
+mod callgraph;
 mod chrome;
+mod dot;
 mod firefox;
 mod flamegraph;
 mod folded;
@@ -22,7 +24,9 @@ pub(crate) use parquet::write as write_parquet;
 /// Writes a recording in a format that is one file.
 pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) -> Result<(), ExportError> {
     match format {
+        Format::Callgraph => callgraph::write(source, out),
         Format::Chrome => chrome::write(source, out),
+        Format::Dot => dot::write(source, out),
         Format::Firefox => firefox::write(source, out),
         Format::Flamegraph => flamegraph::write(source, out),
         Format::Folded => folded::write(source, out),
@@ -31,6 +35,6 @@ pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) ->
         Format::Json => json::write(source, out),
         Format::Pstats => pstats::write(source, out),
         Format::Perfetto => perfetto::write(source, out),
-        _ => Err(ExportError::NotThis(format!("{format} is not there yet"))),
+        Format::Parquet => Err(ExportError::NotThis("parquet is a folder of files, and not one".to_owned())),
     }
 }

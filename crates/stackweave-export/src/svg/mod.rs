@@ -8,7 +8,7 @@ mod text;
 pub(crate) use colour::{KINDS, kind_letter, shade, write_shades};
 pub(crate) use escape::Escaped;
 pub(crate) use name::{Named, one_line};
-pub(crate) use text::{CHARACTER, fit};
+pub(crate) use text::{CHARACTER, fit, text_width};
 
 use crate::source::Source;
 

@@ -1,0 +1,103 @@
+//! Which functions called which, without what hardly matters.
+
+use std::collections::HashMap;
+
+use stackweave_profile::{CallStatistics, Edge, FrameKind, FunctionId, Measure, Profile, Statistics};
+
+use crate::svg::{Named, plural, share};
+
+/// How many functions are shown at most, and how many of them whatever they cost.
+const MOST_NODES: usize = 200;
+const ALWAYS: usize = 50;
+const MOST_EDGES_PER_NODE: usize = 3;
+const LEAST_NODE: f64 = 0.005;
+const LEAST_EDGE: f64 = 0.001;
+
+/// A function.
+#[derive(Clone, Debug)]
+pub(crate) struct GraphNode {
+    pub(crate) kind: FrameKind,
+    pub(crate) named: Named,
+    pub(crate) statistics: CallStatistics,
+}
+
+/// The calls of one function by another. Both are places in [`CallGraph::nodes`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GraphEdge {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) statistics: CallStatistics,
+}
+
+/// The functions that cost most, and their calls.
+#[derive(Clone, Debug)]
+pub(crate) struct CallGraph {
+    pub(crate) measure: Measure,
+    pub(crate) total: i64,
+    /// What costs most comes first.
+    pub(crate) nodes: Vec<GraphNode>,
+    pub(crate) edges: Vec<GraphEdge>,
+    pub(crate) hidden_nodes: usize,
+    /// Edges between functions that are shown.
+    pub(crate) hidden_edges: usize,
+}
+
+impl CallGraph {
+    pub(crate) fn of(profile: &Profile) -> Self {
+        let statistics = Statistics::of(profile);
+        let total = profile.total();
+        let was_there = |of: &CallStatistics| of.calls != 0 || of.own != 0 || of.total != 0;
+        let mut functions: Vec<(FunctionId, CallStatistics)> =
+            statistics.functions().filter(|(_, of)| was_there(of)).collect();
+        let all = functions.len();
+        functions.sort_by_key(|(id, of)| (core::cmp::Reverse(of.total), *id));
+        let matters = |cost: i64, least: f64| total == 0 || share(cost, total) >= least;
+        let that_matter = functions.partition_point(|(_, of)| matters(of.total, LEAST_NODE));
+        functions.truncate(that_matter.clamp(ALWAYS, MOST_NODES));
+        let places: HashMap<FunctionId, usize> =
+            functions.iter().enumerate().map(|(place, (id, _))| (*id, place)).collect();
+        let node = |(id, statistics): &(FunctionId, CallStatistics)| {
+            let function = profile.functions().function(*id);
+            GraphNode { kind: function.kind, named: Named::of(function, None), statistics: *statistics }
+        };
+        let nodes: Vec<GraphNode> = functions.iter().map(node).collect();
+        let inside = statistics.edges().iter().filter_map(|edge| between(edge, &places)).collect::<Vec<_>>();
+        let between = inside.len();
+        let edges = chosen(inside, nodes.len(), |edge| matters(edge.statistics.total, LEAST_EDGE));
+        let hidden_edges = between - edges.len();
+        Self { measure: profile.measure(), total, hidden_nodes: all - nodes.len(), nodes, edges, hidden_edges }
+    }
+
+    /// How much of all a cost is.
+    pub(crate) fn share(&self, cost: i64) -> f64 {
+        share(cost, self.total)
+    }
+
+    /// What is not shown, as a sentence; nothing if all is.
+    pub(crate) fn hidden(&self) -> Option<String> {
+        let (nodes, edges) = (self.hidden_nodes, self.hidden_edges);
+        let arrows = plural(edges as u64, "arrow");
+        let functions = plural(nodes as u64, "function");
+        (nodes + edges > 0).then(|| format!("not shown, as they cost little: {functions}, {arrows}"))
+    }
+}
+
+fn between(edge: &Edge, places: &HashMap<FunctionId, usize>) -> Option<GraphEdge> {
+    let (from, to) = (*places.get(&edge.caller)?, *places.get(&edge.callee)?);
+    Some(GraphEdge { from, to, statistics: edge.statistics })
+}
+
+/// The edges that matter, and of each function the one it was called by most. In the order of callers.
+fn chosen(mut edges: Vec<GraphEdge>, nodes: usize, matters: impl Fn(&GraphEdge) -> bool) -> Vec<GraphEdge> {
+    edges.sort_by_key(|edge| (core::cmp::Reverse(edge.statistics.total), edge.from, edge.to));
+    let mut has_caller = vec![false; nodes];
+    let mut left = nodes * MOST_EDGES_PER_NODE;
+    edges.retain(|edge| {
+        let is_first = edge.from != edge.to && !core::mem::replace(&mut has_caller[edge.to], true);
+        let is_kept = is_first || (left > 0 && matters(edge));
+        left = left.saturating_sub(usize::from(is_kept));
+        is_kept
+    });
+    edges.sort_by_key(|edge| (edge.from, edge.to));
+    edges
+}

@@ -1,0 +1,52 @@
+//! Which arrows must be turned around so that no cycle is left.
+
+use super::Link;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    /// On the path from where the walk began.
+    Open,
+    Done,
+}
+
+/// For each link whether it points back to something above it. A link of a box to itself does not count.
+pub(super) fn backward(boxes: usize, links: &[Link]) -> Vec<bool> {
+    let mut outgoing: Vec<Vec<usize>> = vec![Vec::new(); boxes];
+    let mut is_called = vec![false; boxes];
+    for (index, link) in links.iter().enumerate().filter(|(_, link)| link.from != link.to) {
+        outgoing[link.from].push(index);
+        is_called[link.to] = true;
+    }
+    for out in &mut outgoing {
+        out.sort_by(|a, b| links[*b].weight.total_cmp(&links[*a].weight));
+    }
+    let mut state = vec![State::New; boxes];
+    let mut backward = vec![false; links.len()];
+    let roots = (0..boxes).filter(|start| !is_called[*start]).chain(0..boxes);
+    let mut path: Vec<(usize, usize)> = Vec::new();
+    for root in roots {
+        if state[root] == State::New {
+            state[root] = State::Open;
+            path.push((root, 0));
+        }
+        while let Some((at, next)) = path.last_mut() {
+            let Some(&index) = outgoing[*at].get(*next) else {
+                state[*at] = State::Done;
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            let to = links[index].to;
+            match state[to] {
+                State::Open => backward[index] = true,
+                State::Done => {}
+                State::New => {
+                    state[to] = State::Open;
+                    path.push((to, 0));
+                }
+            }
+        }
+    }
+    backward
+}

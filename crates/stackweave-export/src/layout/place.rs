@@ -1,0 +1,130 @@
+//! Where vertices stand: as near to the mean of their neighbours as those beside them allow.
+
+use super::ranks::Ranks;
+
+/// The middle of each vertex, and the upper and lower edge of each rank.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub(super) x: Vec<f64>,
+    pub(super) bands: Vec<(f64, f64)>,
+}
+
+/// How often all ranks are gone through.
+const SWEEPS: usize = 24;
+
+/// Between two vertices of a rank, and between two arrows that go past boxes side by side.
+const BETWEEN: f64 = 14.0;
+const BETWEEN_BENDS: f64 = 1.0;
+
+/// Between two ranks, at least and at most: more where arrows go far to a side.
+const GAP: (f64, f64) = (16.0, 70.0);
+const GAP_PER_SIDE: f64 = 0.07;
+
+pub(super) fn place(ranks: &Ranks) -> Places {
+    let mut above: Vec<Vec<(usize, f64)>> = vec![Vec::new(); ranks.vertices.len()];
+    let mut below: Vec<Vec<(usize, f64)>> = vec![Vec::new(); ranks.vertices.len()];
+    for piece in &ranks.pieces {
+        above[piece.lower].push((piece.upper, piece.weight));
+        below[piece.upper].push((piece.lower, piece.weight));
+    }
+    let mut x = side_by_side(ranks);
+    let count = ranks.orders.len();
+    for sweep in 0..SWEEPS {
+        let is_last = sweep + 8 > SWEEPS;
+        for step in 0..count {
+            let rank = if sweep % 2 == 0 { step } else { count - 1 - step };
+            let sides: &[&[Vec<(usize, f64)>]] = match sweep % 2 {
+                _ if is_last => &[&above, &below],
+                0 => &[&above],
+                _ => &[&below],
+            };
+            place_rank(ranks, &ranks.orders[rank], sides, &mut x);
+        }
+    }
+    let left = (0..x.len()).map(|vertex| x[vertex] - ranks.vertices[vertex].left).fold(f64::INFINITY, f64::min);
+    for x in &mut x {
+        *x -= left;
+    }
+    let bands = bands(ranks, &x);
+    Places { x, bands }
+}
+
+/// How far the middles of two that stand side by side are apart.
+fn apart(ranks: &Ranks, left: usize, right: usize) -> f64 {
+    let [left, right] = [&ranks.vertices[left], &ranks.vertices[right]];
+    let between = if left.is_bend() && right.is_bend() { BETWEEN_BENDS } else { BETWEEN };
+    left.right + between + right.left
+}
+
+fn side_by_side(ranks: &Ranks) -> Vec<f64> {
+    let mut x = vec![0.0; ranks.vertices.len()];
+    for order in &ranks.orders {
+        for pair in order.windows(2) {
+            x[pair[1]] = x[pair[0]] + apart(ranks, pair[0], pair[1]);
+        }
+        let middle = order.last().map_or(0.0, |last| x[*last] / 2.0);
+        for vertex in order {
+            x[*vertex] -= middle;
+        }
+    }
+    x
+}
+
+/// Vertices that touch each other and move together.
+struct Block {
+    /// Where its first vertex wants to be, in all.
+    wish: f64,
+    weight: f64,
+    len: usize,
+}
+
+/// Gives the vertices of a rank the places that have the least squared distance to what they wish, in their order: a
+/// block that would lie on the one before it becomes one with it.
+fn place_rank(ranks: &Ranks, order: &[usize], sides: &[&[Vec<(usize, f64)>]], x: &mut [f64]) {
+    let mut blocks: Vec<Block> = Vec::with_capacity(order.len());
+    let mut offsets = Vec::with_capacity(order.len());
+    let mut offset = 0.0;
+    for (index, &vertex) in order.iter().enumerate() {
+        if index > 0 {
+            offset += apart(ranks, order[index - 1], vertex);
+        }
+        offsets.push(offset);
+        let (wish, weight) = wish(vertex, sides, x);
+        let mut block = Block { wish: (wish - offset) * weight, weight, len: 1 };
+        while let Some(before) = blocks.pop_if(|before| before.wish / before.weight >= block.wish / block.weight) {
+            block.wish += before.wish;
+            block.weight += before.weight;
+            block.len += before.len;
+        }
+        blocks.push(block);
+    }
+    let mut placed = order.iter().zip(&offsets);
+    for block in blocks {
+        for (vertex, offset) in placed.by_ref().take(block.len) {
+            x[*vertex] = block.wish / block.weight + offset;
+        }
+    }
+}
+
+/// Where a vertex wants to be, and how much: at the mean of its neighbours, or where it is.
+fn wish(vertex: usize, sides: &[&[Vec<(usize, f64)>]], x: &[f64]) -> (f64, f64) {
+    let near = sides.iter().flat_map(|side| &side[vertex]);
+    let (sum, weight) = near.fold((0.0, 0.0), |(sum, all), (other, weight)| (sum + x[*other] * weight, all + weight));
+    if weight > 0.0 { (sum / weight, weight) } else { (x[vertex], 0.01) }
+}
+
+fn bands(ranks: &Ranks, x: &[f64]) -> Vec<(f64, f64)> {
+    let mut widest = vec![0.0_f64; ranks.orders.len()];
+    for piece in &ranks.pieces {
+        let rank = ranks.vertices[piece.upper].rank;
+        widest[rank] = widest[rank].max((x[piece.upper] - x[piece.lower]).abs());
+    }
+    let mut top = 0.0;
+    let mut bands = Vec::with_capacity(ranks.orders.len());
+    for (order, widest) in ranks.orders.iter().zip(widest) {
+        let height = order.iter().map(|vertex| ranks.vertices[*vertex].size.height).fold(0.0, f64::max);
+        bands.push((top, top + height));
+        top += height + (widest * GAP_PER_SIDE).clamp(GAP.0, GAP.1);
+    }
+    bands
+}

@@ -1,0 +1,138 @@
+//! The layers with all that stands in them: boxes in even ranks, labels and bends of arrows in every rank that they cross.
+
+use super::{LOOP_WIDTH, Link, Size};
+
+/// Something that has a place of its own in a rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Vertex {
+    pub(super) rank: usize,
+    /// Room to the left and to the right of the point that arrows go through.
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) size: Size,
+    pub(super) is_box: bool,
+}
+
+impl Vertex {
+    /// Whether it is but a place where an arrow goes past.
+    pub(super) fn is_bend(&self) -> bool {
+        !self.is_box && self.size.width == 0.0
+    }
+}
+
+/// A piece of an arrow, from one rank to the next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) upper: usize,
+    pub(super) lower: usize,
+    /// How much it matters that it is straight.
+    pub(super) weight: f64,
+}
+
+#[derive(Debug)]
+pub(super) struct Ranks {
+    /// Boxes come first, by number.
+    pub(super) vertices: Vec<Vertex>,
+    pub(super) pieces: Vec<Piece>,
+    /// The vertices of each rank, from left to right.
+    pub(super) orders: Vec<Vec<usize>>,
+    /// For each link the vertices it goes through, from the upper box to the lower one, and which of them is its label.
+    pub(super) chains: Vec<Chain>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chain {
+    pub(super) vertices: Vec<usize>,
+    pub(super) label: usize,
+}
+
+/// Half the room that an arrow takes where it goes past boxes.
+const BEND: f64 = 5.0;
+
+impl Ranks {
+    pub(super) fn new(boxes: &[Size], links: &[Link], backward: &[bool], layers: &[usize]) -> Self {
+        let vertices = boxes.iter().zip(layers).map(|(size, layer)| {
+            let half = size.width / 2.0;
+            Vertex { rank: layer * 2, left: half, right: half, size: *size, is_box: true }
+        });
+        let ranks = layers.iter().max().map_or(0, |last| last * 2 + 1);
+        let mut this = Self {
+            vertices: vertices.collect(),
+            pieces: Vec::new(),
+            orders: vec![Vec::new(); ranks],
+            chains: Vec::new(),
+        };
+        let (out, into) = degrees(boxes.len(), links, backward);
+        for (link, backward) in links.iter().zip(backward) {
+            let (upper, lower) = if *backward { (link.to, link.from) } else { (link.from, link.to) };
+            if upper == lower {
+                this.vertices[upper].right += LOOP_WIDTH + link.label.width;
+                this.chains.push(Chain::default());
+            } else {
+                let chain = this.chain((upper, lower), link, out[upper] > into[lower]);
+                this.chains.push(chain);
+            }
+        }
+        this.put_in_order();
+        this
+    }
+
+    /// Adds what stands between two boxes. The label is where fewer arrows meet.
+    fn chain(&mut self, (upper, lower): (usize, usize), link: &Link, is_label_low: bool) -> Chain {
+        let (first, last) = (self.vertices[upper].rank + 1, self.vertices[lower].rank - 1);
+        let label_rank = if is_label_low { last } else { first };
+        let mut chain = Chain { vertices: vec![upper], label: 0 };
+        for rank in first..=last {
+            let is_label = rank == label_rank;
+            let (half, size) = if is_label { (link.label.width / 2.0, link.label) } else { (BEND, Size::default()) };
+            let vertex = self.vertices.len();
+            if is_label {
+                chain.label = vertex;
+            }
+            self.vertices.push(Vertex { rank, left: half, right: half, size, is_box: false });
+            chain.vertices.push(vertex);
+        }
+        chain.vertices.push(lower);
+        for pair in chain.vertices.windows(2) {
+            let ends = pair.iter().filter(|vertex| self.vertices[**vertex].is_box).count();
+            let weight = if ends == 0 { 8.0 } else { 1.0 + link.weight };
+            self.pieces.push(Piece { upper: pair[0], lower: pair[1], weight });
+        }
+        chain
+    }
+
+    /// A first order: each box with what hangs below it, so that parts which are not tied together stand apart.
+    fn put_in_order(&mut self) {
+        let mut below: Vec<Vec<usize>> = vec![Vec::new(); self.vertices.len()];
+        let mut above: Vec<Vec<usize>> = vec![Vec::new(); self.vertices.len()];
+        for piece in &self.pieces {
+            below[piece.upper].push(piece.lower);
+            above[piece.lower].push(piece.upper);
+        }
+        let mut is_done = vec![false; self.vertices.len()];
+        let mut starts: Vec<usize> = (0..self.vertices.len()).collect();
+        starts.sort_by_key(|vertex| self.vertices[*vertex].rank);
+        for start in starts {
+            let mut waiting = vec![start];
+            while let Some(vertex) = waiting.pop() {
+                if core::mem::replace(&mut is_done[vertex], true) {
+                    continue;
+                }
+                self.orders[self.vertices[vertex].rank].push(vertex);
+                waiting.extend(above[vertex].iter().rev());
+                waiting.extend(below[vertex].iter().rev());
+            }
+        }
+    }
+}
+
+/// How many arrows leave each box downwards, and how many come to it from above.
+fn degrees(boxes: usize, links: &[Link], backward: &[bool]) -> (Vec<usize>, Vec<usize>) {
+    let (mut out, mut into) = (vec![0; boxes], vec![0; boxes]);
+    for (link, backward) in links.iter().zip(backward).filter(|(link, _)| link.from != link.to) {
+        let (upper, lower) = if *backward { (link.to, link.from) } else { (link.from, link.to) };
+        out[upper] += 1;
+        into[lower] += 1;
+    }
+    (out, into)
+}
