@@ -143,13 +143,14 @@ class Reading(_native.Feed):
         kinds: Iterable[_Kind] = (),
         all: bool | None = None,
     ) -> pstats.Stats:
-        """The statistics of cProfile: what export(format="pstats") writes, loaded. The arguments are those of tree()."""
+        """The statistics of cProfile, as export(format="pstats") writes them. The arguments are those of tree()."""
         import marshal
         import pstats
 
         options = _profile_options(None, include, exclude, kinds, False, all)
         table = self._files().pstats(_selection(process, thread, start, end), options)
-        return pstats.Stats(_Profiled(marshal.loads(table)))
+        profiler: Any = _Profiled(marshal.loads(table))
+        return pstats.Stats(profiler)
 
     def export(
         self,
