@@ -3,6 +3,7 @@
 //! Each area (`native`, ...) is a module that returns `report::Case`s; everything else here is shared.
 //! It is a library, so that a Python process can load it and measure on its own stack.
 
+mod export;
 mod host;
 mod machine;
 mod meter;
@@ -32,6 +33,7 @@ pub fn main() -> ExitCode {
         Ok(Command::FirstCapture { peer, depth }) => native::first_capture_here(&peer, depth),
         Ok(Command::Symbolize { contender }) => symbolize::resolve_here(&contender),
         Ok(Command::Recording { job }) => recording::here(&job),
+        Ok(Command::Export { job }) => export::here(&job),
         Err(problem) => Err(io::Error::other(format!("{problem}\n{}", options::USAGE))),
     };
     match outcome {
@@ -63,6 +65,12 @@ fn bench(options: &Options) -> io::Result<()> {
             Area::Record => record::run(options, &mut |case| show(&mut out, &mut cases, case))?,
             Area::Recording => {
                 let stage = recording::Stage::set(options)?;
+                write!(out, "{}", stage.describe())?;
+                out.flush()?;
+                stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;
+            }
+            Area::Export => {
+                let stage = export::Stage::set()?;
                 write!(out, "{}", stage.describe())?;
                 out.flush()?;
                 stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 pub(crate) const USAGE: &str = "\
 usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--package PATH] [--json PATH]
 
-  --area AREA  measure this area only (default: all; there are: native, symbolize, record, recording, python,
-               host)
+  --area AREA  measure this area only (default: all; there are: native, symbolize, record, recording, export,
+               python, host)
   --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
   --quick      fewer rounds: a look, not a result
   --package PATH
@@ -30,6 +30,10 @@ pub(crate) enum Command {
     Recording {
         job: Vec<String>,
     },
+    /// Hidden: exports a recording, or has a peer do so.
+    Export {
+        job: Vec<String>,
+    },
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -49,13 +53,14 @@ pub(crate) enum Area {
     Symbolize,
     Record,
     Recording,
+    Export,
     Python,
     Host,
 }
 
 impl Area {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Native, Self::Symbolize, Self::Record, Self::Recording, Self::Python, Self::Host];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Native, Self::Symbolize, Self::Record, Self::Recording, Self::Export, Self::Python, Self::Host];
 
     /// What the names of its benches begin with.
     pub(crate) fn name(self) -> &'static str {
@@ -64,6 +69,7 @@ impl Area {
             Self::Symbolize => "symbolize",
             Self::Record => "record",
             Self::Recording => "recording",
+            Self::Export => "export",
             Self::Python => "python",
             Self::Host => "host",
         }
@@ -90,6 +96,7 @@ impl Effort {
 pub(crate) const FIRST_CAPTURE: &str = "first-capture";
 pub(crate) const SYMBOLIZE: &str = "symbolize";
 pub(crate) const RECORDING: &str = "recording";
+pub(crate) const EXPORT: &str = "export";
 
 pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut arguments = arguments.peekable();
@@ -102,6 +109,9 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
     }
     if arguments.peek().is_some_and(|first| first == RECORDING) {
         return Ok(Command::Recording { job: arguments.skip(1).collect() });
+    }
+    if arguments.peek().is_some_and(|first| first == EXPORT) {
+        return Ok(Command::Export { job: arguments.skip(1).collect() });
     }
     let mut options = Options {
         areas: Vec::new(),
@@ -173,6 +183,7 @@ mod tests {
             Ok(Command::FirstCapture { peer: "framehop".into(), depth: 30 })
         );
         assert_eq!(parsed("recording calls 1"), Ok(Command::Recording { job: vec!["calls".into(), "1".into()] }));
+        assert_eq!(parsed("export record"), Ok(Command::Export { job: vec!["record".into()] }));
         assert_eq!(parsed("symbolize blazesym"), Ok(Command::Symbolize { contender: "blazesym".into() }));
     }
 

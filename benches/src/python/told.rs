@@ -4,7 +4,7 @@ use crate::report::{Case, Entry, Outcome, json};
 use crate::statistics::median;
 
 /// All that the scripts may speak of; ours comes first in every case.
-pub(super) const CONTENDERS: [&str; 23] = [
+pub(super) const CONTENDERS: [&str; 29] = [
     "ours",
     "ours, id",
     "ours, Python",
@@ -13,6 +13,7 @@ pub(super) const CONTENDERS: [&str; 23] = [
     "torch fast",
     "torch addr2line",
     "torch dladdr",
+    "torch, with stop",
     "sys._getframe",
     "traceback",
     "faulthandler",
@@ -28,6 +29,11 @@ pub(super) const CONTENDERS: [&str; 23] = [
     "memcpy",
     "rdtsc",
     "clock_gettime",
+    "gprof2dot",
+    "gprof2dot + dot",
+    "dot of ours",
+    "inferno",
+    "target",
 ];
 const UNITS: [&str; 5] = ["ns", "us", "ms", "bytes", "MB"];
 
@@ -51,6 +57,12 @@ impl Told {
             peer: CONTENDERS.into_iter().find(|known| *known == peer)?,
             outcome: Outcome::Measured { cost, frames: None },
         })
+    }
+
+    /// Why one of the known contenders has no figure.
+    pub(crate) fn absent(bench: &str, case: &str, unit: &str, peer: &str, why: String) -> Option<Self> {
+        let told = Self::new(bench, case, unit, peer, 0.0)?;
+        Some(Self { outcome: Outcome::Absent(why), ..told })
     }
 
     /// As a script would write it.

@@ -58,15 +58,24 @@ pub(super) fn record(threads: usize, calls: usize, folder: &Path) -> io::Result<
     outcome.tell(AREA, &threads_name(threads), "ours", trees * CALLS_PER_TREE * threads)
 }
 
+/// Records so many calls, for others to read. Returns how many they are.
+pub(crate) fn write(calls: usize, path: &Path) -> io::Result<usize> {
+    let trees = (calls / CALLS_PER_TREE).max(1);
+    let recorder = start(path)?;
+    grow(trees, Pace::OfPython, &Spans::new(&recorder)?);
+    stop(&recorder)?;
+    Ok(trees * CALLS_PER_TREE)
+}
+
 /// A recorder that writes to this path, in place of what is there.
-pub(super) fn start(path: &Path) -> io::Result<Recorder> {
+pub(crate) fn start(path: &Path) -> io::Result<Recorder> {
     let options = Options { overwrite: true, ..Options::new(path) };
     let recorder = Recorder::start(options, stackweave_capture::stacks(), Arc::new(ThisProcess));
     recorder.map_err(|error| io::Error::other(error.to_string()))
 }
 
 /// Completes the file; an error if an event was lost.
-pub(super) fn stop(recorder: &Recorder) -> io::Result<()> {
+pub(crate) fn stop(recorder: &Recorder) -> io::Result<()> {
     let summary = recorder.stop();
     match (summary.error, summary.lost.values().sum()) {
         (None, 0_u64) => Ok(()),

@@ -5,10 +5,10 @@
 //! put together.
 
 mod allocations;
-mod calls;
+pub(crate) mod calls;
 mod limits;
 mod outcome;
-mod peers;
+pub(crate) mod peers;
 mod plan;
 mod program;
 mod read;

@@ -11,14 +11,14 @@ const WANTED: &str = include_str!("../../python/peers.txt");
 
 /// The Python that runs the scripts, and why it has no peers if it has none.
 #[derive(Debug)]
-pub(super) struct Python {
-    pub(super) executable: PathBuf,
-    pub(super) without_peers: Option<String>,
+pub(crate) struct Python {
+    pub(crate) executable: PathBuf,
+    pub(crate) without_peers: Option<String>,
 }
 
 impl Python {
     /// That of the environment, or the one that it would be made from: the scripts then say what is not installed.
-    pub(super) fn set_up() -> Self {
+    pub(crate) fn set_up() -> Self {
         let base = torch::python();
         match environment(&base) {
             Ok(executable) => Self { executable, without_peers: None },
@@ -44,18 +44,18 @@ fn environment(base: &str) -> Result<PathBuf, String> {
 }
 
 /// The folder that holds the build.
-pub(super) fn target_folder() -> Result<PathBuf, String> {
+pub(crate) fn target_folder() -> Result<PathBuf, String> {
     let program = env::current_exe().map_err(|error| error.to_string())?;
     let target = program.parent().and_then(Path::parent).ok_or("no folder for builds")?;
     Ok(target.to_owned())
 }
 
 /// What is installed, for the head of the report.
-pub(super) fn versions() -> String {
+pub(crate) fn versions() -> String {
     WANTED.lines().map(|line| line.replace("==", " ")).collect::<Vec<_>>().join(", ")
 }
 
-fn must_run(command: &mut Command) -> Result<(), String> {
+pub(crate) fn must_run(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
     if output.status.success() {
         return Ok(());
