@@ -160,6 +160,20 @@ impl EventKind {
     /// Memory is given back: `free(address)`.
     pub const FREE: Self = Self::known("free", Role::Free, const { &[ADDRESS] });
 
+    /// The kinds above, in their order.
+    pub const BUILT_IN: [Self; 10] = [
+        Self::BEGIN,
+        Self::BEGIN_AT,
+        Self::BEGIN_WITH,
+        Self::END,
+        Self::INSTANT,
+        Self::INSTANT_WITH,
+        Self::COUNTER,
+        Self::SAMPLE,
+        Self::ALLOCATE,
+        Self::FREE,
+    ];
+
     const fn known(name: &'static str, role: Role, fields: &'static [Field]) -> Self {
         Self { name: Cow::Borrowed(name), role, fields: Cow::Borrowed(fields) }
     }

@@ -20,7 +20,6 @@ mod protobuf;
 mod source;
 mod spill;
 mod svg;
-mod thread_spans;
 mod visible_frames;
 
 pub use error::ExportError;

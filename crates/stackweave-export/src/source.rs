@@ -7,7 +7,6 @@ use std::ops::{ControlFlow, Range};
 use stackweave_profile::{
     AggregateOptions, Grouping, PartProfile, Profile, RecordedCosts, RecordedNames, View, aggregate,
 };
-use stackweave_recording::file::Event;
 use stackweave_recording::{Missing, ProcessRecording, Recording, TimedEvent};
 use stackweave_symbolize::Symbolizer;
 
@@ -156,30 +155,27 @@ impl<'a> Source<'a> {
         Ok(costs)
     }
 
-    /// The time that is asked for, in nanoseconds since this process began to record, and how long after the first process
-    /// that was.
-    pub(crate) fn local_range(&self, process: &ProcessRecording) -> (Range<u64>, u64) {
-        let base = self.recording.time_axis().time_ns(process, 0);
-        let later = base.abs_diff(self.begin());
-        let local = |range: &Range<u64>| range.start.saturating_sub(later)..range.end.saturating_sub(later);
-        (self.options.part.range.as_ref().map_or(0..u64::MAX, local), later)
-    }
-
-    /// Shows the events of one thread, in their order, up to the end of the time that is asked for. What can't be read is
-    /// not told: whoever reads thread after thread has read everything before.
+    /// Shows the events of one thread of the process at this place, in their order, up to the end of the time that is asked for.
+    /// What can't be read is not told: whoever reads thread after thread has read everything before.
     pub(crate) fn visit_thread(
         &self,
-        process: &ProcessRecording,
+        place: usize,
         thread: u32,
-        event: &mut dyn FnMut(&Event<'_>) -> Result<(), ExportError>,
+        event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        let (range, _) = self.local_range(process);
-        let until = (range.end != u64::MAX).then_some(0..range.end);
-        let mut order = process.in_time_order(until, Some(&[thread]));
+        let Some(process) = self.processes().get(place) else { return Ok(()) };
+        let (began, range) = self.until(process);
+        let mut order = process.in_time_order(range, Some(&[thread]));
         while let Some(timed) = order.next_event()? {
-            event(&timed.event)?;
+            event(TimedEvent { time_ns: timed.time_ns.saturating_add_unsigned(began), ..timed })?;
         }
         Ok(())
+    }
+
+    /// When a process began to record, and its time up to the end of what is asked for.
+    fn until(&self, process: &ProcessRecording) -> (u64, Option<Range<u64>>) {
+        let began = self.began(process);
+        (began, self.options.part.range.as_ref().map(|range| 0..range.end.saturating_sub(began)))
     }
 
     /// Names of frames of a process, by their numbers in its recording.
@@ -223,8 +219,7 @@ impl<'a> Source<'a> {
     ) -> Result<(), ExportError> {
         let Some(process) = self.processes().get(place) else { return Ok(()) };
         let done: u64 = self.processes()[..place].iter().map(ProcessRecording::bytes).sum();
-        let began = self.began(process);
-        let range = self.options.part.range.as_ref().map(|range| 0..range.end.saturating_sub(began));
+        let (began, range) = self.until(process);
         let mut failed = None;
         let mut progress = self.progress.borrow_mut();
         let missing = process.visit_in_time_order(range, &mut |bytes| progress(done + bytes), &mut |timed| {

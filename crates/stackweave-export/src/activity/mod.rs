@@ -10,7 +10,7 @@ mod visit;
 
 pub(crate) use details::Details;
 pub(crate) use named::NamedProcess;
-pub(crate) use visit::{visit, visit_process};
+pub(crate) use visit::{losses, visit, visit_process, visit_thread};
 
 /// Something that a thread has begun.
 #[derive(Clone, Debug)]

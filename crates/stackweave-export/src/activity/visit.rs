@@ -35,6 +35,17 @@ pub(crate) fn visit_process(source: &Source<'_>, place: usize, tell: &mut Tell<'
     visit.finish(source)
 }
 
+/// The same for one thread of it.
+pub(crate) fn visit_thread(
+    source: &Source<'_>,
+    (place, thread): (usize, u32),
+    tell: &mut Tell<'_>,
+) -> Result<(), ExportError> {
+    let mut visit = Visit::new(source, tell);
+    source.visit_thread(place, thread, &mut |event| visit.event(place, &event))?;
+    visit.finish(source)
+}
+
 struct Visit<'t, 'f> {
     range: Range<u64>,
     kinds: Vec<Kinds>,
@@ -204,7 +215,7 @@ fn what<'e>(role: Role, kind: &Kind, timed: &TimedEvent<'_>) -> What<'e> {
 }
 
 /// Where events of a thread are missing, in ticks, the last place first.
-fn losses(process: &ProcessRecording, thread: u32) -> Vec<u64> {
+pub(crate) fn losses(process: &ProcessRecording, thread: u32) -> Vec<u64> {
     let at = |lost: &Lost| if lost.first_ticks == 0 { lost.last_ticks } else { lost.first_ticks };
     let mut losses: Vec<u64> = process.losses().iter().filter(|lost| lost.thread == thread).map(at).collect();
     losses.sort_unstable_by_key(|ticks| core::cmp::Reverse(*ticks));

@@ -13,9 +13,9 @@ use stackweave_profile::{Frame, RecordedNames};
 use stackweave_recording::file::Event;
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
+use crate::activity::losses;
 use crate::error::ExportError;
 use crate::source::Source;
-use crate::thread_spans::losses;
 use crate::visible_frames::VisibleFrames;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {

@@ -58,18 +58,7 @@ impl Names for TapeNames {
 }
 
 /// The kinds, in the order of their numbers.
-const KINDS: [EventKind; 10] = [
-    EventKind::BEGIN,
-    EventKind::BEGIN_AT,
-    EventKind::BEGIN_WITH,
-    EventKind::END,
-    EventKind::INSTANT,
-    EventKind::INSTANT_WITH,
-    EventKind::COUNTER,
-    EventKind::SAMPLE,
-    EventKind::ALLOCATE,
-    EventKind::FREE,
-];
+const KINDS: [EventKind; 10] = EventKind::BUILT_IN;
 
 /// The frame that a name stands for.
 pub fn span(name: &str) -> RawFrame {

@@ -37,20 +37,6 @@ pub(super) const SAMPLE: KindNumber = KindNumber::known(8, 2, false);
 pub(super) const ALLOCATE: KindNumber = KindNumber::known(9, 3, false);
 pub(super) const FREE: KindNumber = KindNumber::known(10, 1, false);
 
-/// The kinds above, by their numbers.
-const BUILT_IN: [EventKind; 10] = [
-    EventKind::BEGIN,
-    EventKind::BEGIN_AT,
-    EventKind::BEGIN_WITH,
-    EventKind::END,
-    EventKind::INSTANT,
-    EventKind::INSTANT_WITH,
-    EventKind::COUNTER,
-    EventKind::SAMPLE,
-    EventKind::ALLOCATE,
-    EventKind::FREE,
-];
-
 /// The most bytes that the names of a kind and of its fields may have.
 const MAX_NAMES: usize = 4096;
 
@@ -62,7 +48,7 @@ impl Kinds {
     /// The built-in ones.
     pub(super) fn new() -> Self {
         let kinds = Self([const { AtomicPtr::new(ptr::null_mut()) }; 255]);
-        for kind in BUILT_IN {
+        for kind in EventKind::BUILT_IN {
             kinds.register(kind);
         }
         kinds
@@ -128,7 +114,7 @@ mod tests {
         let kinds = Kinds::new();
         let written =
             [BEGIN, BEGIN_AT, BEGIN_WITH, END, INSTANT, INSTANT_WITH, COUNTER, SAMPLE, ALLOCATE, FREE].map(Some);
-        assert_eq!(BUILT_IN.map(|kind| kinds.register(kind)), written);
+        assert_eq!(EventKind::BUILT_IN.map(|kind| kinds.register(kind)), written);
         assert_eq!(kinds.since(0).count(), 10);
     }
 

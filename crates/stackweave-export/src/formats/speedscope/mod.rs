@@ -10,9 +10,9 @@ use std::io::{self, Write};
 use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCosts};
 
 use self::frames::Frames;
+use crate::activity::{Happening, Span, What, visit_thread};
 use crate::error::ExportError;
 use crate::source::Source;
-use crate::thread_spans::{Place, Step, visit_spans};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
@@ -51,6 +51,12 @@ struct Thread {
     process: usize,
     number: u32,
     total: i64,
+}
+
+impl Thread {
+    fn place(self) -> (usize, u32) {
+        (self.process, self.number)
+    }
 }
 
 /// The threads that something of this measure happened on.
@@ -103,14 +109,14 @@ impl ThreadProfile<'_, '_> {
         write!(out, ",\"startValue\":{},\"endValue\":{},\"events\":[", range.start, range.end)?;
         let mut path = self.frames.path(self.thread.process);
         let mut separator = "";
-        visit_spans(self.source, &self.source.processes()[self.thread.process], self.thread.number, &mut |step| {
-            let (kind, time_ns, frames) = match step {
-                Step::Open { frame, time_ns } => ("O", time_ns, path.push(frame)),
-                Step::Close { time_ns } => ("C", time_ns, path.pop()),
-                Step::Sample { .. } | Step::Allocate { .. } => return Ok(()),
+        visit_thread(self.source, self.thread.place(), &mut |happening| {
+            let (kind, frames) = match &happening.what {
+                What::Begin(span) => ("O", path.push(span.frame)),
+                What::End(..) => ("C", path.pop()),
+                _ => return Ok(()),
             };
             for frame in frames {
-                write!(out, "{separator}\n{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{time_ns}}}")?;
+                write!(out, "{separator}\n{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{}}}", happening.time)?;
                 separator = ",";
             }
             Ok(())
@@ -123,14 +129,13 @@ impl ThreadProfile<'_, '_> {
         let dictionary = self.source.processes()[self.thread.process].dictionary();
         let mut separator = "";
         let mut outermost_first = Vec::new();
-        self.visit_values(&mut |frames, place, _| {
+        self.visit_values(&mut |frames, around, stack, _| {
             outermost_first.clear();
-            match place {
-                Place::Stack(stack) => {
-                    outermost_first.extend(dictionary.frames_of(stack));
-                    outermost_first.reverse();
-                }
-                Place::Spans(spans) => outermost_first.extend(spans),
+            if stack == 0 {
+                outermost_first.extend(around.iter().map(|span| span.frame));
+            } else {
+                outermost_first.extend(dictionary.frames_of(stack));
+                outermost_first.reverse();
             }
             writeln!(out, "{separator}")?;
             separator = ",";
@@ -138,7 +143,7 @@ impl ThreadProfile<'_, '_> {
         })?;
         out.write_all(b"],\"weights\":[")?;
         separator = "";
-        self.visit_values(&mut |_, _, value| {
+        self.visit_values(&mut |_, _, _, value| {
             write!(out, "{separator}{value}")?;
             separator = ",";
             Ok(())
@@ -175,21 +180,28 @@ impl ThreadProfile<'_, '_> {
         write!(out, ",\"startValue\":0,\"endValue\":{},\"samples\":[", self.thread.total)
     }
 
-    /// Shows the values of the measure, in the order of time.
-    fn visit_values(
-        &mut self,
-        value: &mut dyn FnMut(&mut frames::Path<'_>, Place<'_>, i64) -> Result<(), ExportError>,
-    ) -> Result<(), ExportError> {
+    /// Shows the values of the measure, in the order of time: with the spans around, the stack (0 if there is none) and the value.
+    fn visit_values(&mut self, value: &mut ShowValue<'_>) -> Result<(), ExportError> {
         let mut path = self.frames.path(self.thread.process);
-        let (process, measure) = (&self.source.processes()[self.thread.process], self.measure);
-        visit_spans(self.source, process, self.thread.number, &mut |step| match (step, measure) {
-            (Step::Sample { place, weight }, Measure::Samples) => value(&mut path, place, weight),
-            (Step::Allocate { place, size }, Measure::AllocatedBytes) => {
-                value(&mut path, place, i64::try_from(size).unwrap_or(i64::MAX))
-            }
-            (Step::Allocate { place, .. }, Measure::Allocations) => value(&mut path, place, 1),
-            _ => Ok(()),
+        let measure = self.measure;
+        visit_thread(self.source, self.thread.place(), &mut |happening| match value_of(happening, measure) {
+            Some((stack, number)) => value(&mut path, happening.around, stack, number),
+            None => Ok(()),
         })
+    }
+}
+
+type ShowValue<'v> = dyn FnMut(&mut frames::Path<'_>, &[Span], u32, i64) -> Result<(), ExportError> + 'v;
+
+/// The stack of what is counted, and how much it counts.
+fn value_of(happening: &Happening<'_>, measure: Measure) -> Option<(u32, i64)> {
+    match (&happening.what, measure) {
+        (What::Sample { stack, weight, .. }, Measure::Samples) => Some((*stack, *weight)),
+        (What::Allocate { stack, size, .. }, Measure::AllocatedBytes) => {
+            Some((*stack, i64::try_from(*size).unwrap_or(i64::MAX)))
+        }
+        (What::Allocate { stack, .. }, Measure::Allocations) => Some((*stack, 1)),
+        _ => None,
     }
 }
 
