@@ -21,6 +21,13 @@ struct Table {
     callers: BTreeMap<(String, String), [i64; 4]>,
 }
 
+impl Table {
+    fn without_times(mut self) -> Self {
+        self.functions.values_mut().chain(self.callers.values_mut()).for_each(|numbers| numbers[2..].fill(0));
+        self
+    }
+}
+
 fn numbers(statistics: CallStatistics) -> [i64; 4] {
     let count = |calls: u64| i64::try_from(calls).unwrap();
     [count(statistics.calls), count(statistics.primitive_calls), statistics.own, statistics.total]
@@ -69,14 +76,18 @@ fn compare(python: &Python) {
     let text = String::from_utf8(output.stdout).unwrap();
     let programs: Vec<&str> = text.split("program ").skip(1).collect();
     assert_eq!(programs.len(), PROGRAMS);
+    // From 3.14 on cProfile does not leave out C code, which then has times of its own.
+    let counts_c_code = python.minor >= 14;
     let mut recursive = 0;
     for program in programs {
         let (profile, said) = read(program);
         let what = format!("Python {}, seed {}", python.version, program.lines().next().unwrap());
-        assert_eq!(table(&profile), said, "{what}");
+        let said = if counts_c_code { said.without_times() } else { said };
+        let ours = |profile: &Profile| if counts_c_code { table(profile).without_times() } else { table(profile) };
+        assert_eq!(ours(&profile), said, "{what}");
         recursive += said.callers.values().filter(|numbers| numbers[0] != numbers[1]).count();
         // Nothing is hidden of a program without interpreter and libraries.
-        assert_eq!(table(&profile.view(&View::default())), said, "{what}");
+        assert_eq!(ours(&profile.view(&View::default())), said, "{what}");
     }
     assert!(recursive > 100, "{recursive} recursive edges prove little");
 }
