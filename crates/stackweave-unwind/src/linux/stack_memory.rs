@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn foreign_stack_is_read_up_to_its_end() {
-        let length = 4 * PAGE as usize;
+        let length = 5 * PAGE as usize;
         // SAFETY: a fresh anonymous mapping.
         let map = unsafe {
             libc::mmap(
@@ -244,9 +244,12 @@ mod tests {
                 0,
             )
         };
-        let start = map.expose_provenance() as u64;
-        // SAFETY: the last page of that mapping.
-        assert_eq!(unsafe { libc::mprotect(map.byte_add(length - PAGE as usize), PAGE as usize, libc::PROT_NONE) }, 0);
+        // A page that can't be read before the stack and one behind it.
+        let start = map.expose_provenance() as u64 + PAGE;
+        for page in [0, length - PAGE as usize] {
+            // SAFETY: a page of that mapping.
+            assert_eq!(unsafe { libc::mprotect(map.byte_add(page), PAGE as usize, libc::PROT_NONE) }, 0);
+        }
         let mut known = KnownStacks::new();
         let mut memory = StackMemory::new(&mut known);
         assert!(memory.enter(start + 64));
