@@ -8,11 +8,12 @@ use stackweave_core::RawFrame;
 use stackweave_recording::{Options, Recorder};
 
 use super::outcome::{Outcome, threads_name};
-use super::program::{CALLS_PER_TREE, FUNCTIONS, Listener, Nobody, Pace, grow, together};
+use super::program::{CALLS_PER_TREE, FUNCTIONS, Listener, Nobody, Pace, grow, grow_wildly, together};
 use super::this_process::ThisProcess;
 
 pub(super) const AREA: &str = "recording/calls";
 pub(super) const FILE: &str = "calls.swv";
+pub(super) const WILD_FILE: &str = "wild-calls.swv";
 
 /// The program's functions, told to a recorder.
 #[derive(Debug)]
@@ -65,6 +66,13 @@ pub(crate) fn write(calls: usize, path: &Path) -> io::Result<usize> {
     grow(trees, Pace::OfPython, &Spans::new(&recorder)?);
     stop(&recorder)?;
     Ok(trees * CALLS_PER_TREE)
+}
+
+/// Records so many calls on very many paths, for others to read.
+pub(super) fn write_wild(calls: usize, folder: &Path) -> io::Result<()> {
+    let recorder = start(&folder.join(WILD_FILE))?;
+    grow_wildly((calls / CALLS_PER_TREE).max(1), &Spans::new(&recorder)?);
+    stop(&recorder)
 }
 
 /// A recorder that writes to this path, in place of what is there.

@@ -118,6 +118,8 @@ pub(crate) fn here(job: &[String]) -> io::Result<()> {
         ("compressed", [calls]) => limits::tell_compressed(*calls),
         ("calls", [threads, calls]) => calls::record(*threads, *calls, folder),
         ("read-calls", [calls]) => read::calls(*calls, folder),
+        ("wild-calls", [calls]) => calls::write_wild(*calls, folder),
+        ("read-wild-calls", [calls]) => read::wild_calls(*calls, folder),
         ("read-allocated", [events]) => read::allocated(*events, folder),
         ("read-live", [events]) => read::live(*events, folder),
         _ => Err(unknown()),

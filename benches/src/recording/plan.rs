@@ -139,10 +139,14 @@ fn record_allocations(setting: &Setting) -> Vec<Process> {
 
 /// Each recording is made, and then read.
 fn read_calls(setting: &Setting) -> Vec<Process> {
-    let ours = setting
-        .sizes()
-        .iter()
-        .flat_map(|&calls| [setting.own("calls", &[1, calls]), setting.own("read-calls", &[calls])]);
+    let ours = setting.sizes().iter().flat_map(|&calls| {
+        [
+            setting.own("calls", &[1, calls]),
+            setting.own("read-calls", &[calls]),
+            setting.own("wild-calls", &[calls]),
+            setting.own("read-wild-calls", &[calls]),
+        ]
+    });
     // More calls would be as much more memory, which is more than a machine may have.
     let largest = setting.sizes().last().map_or(1, |calls| calls / EVENTS).to_string();
     let arguments = vec![setting.folder.display().to_string(), EVENTS.to_string(), largest];
@@ -172,7 +176,7 @@ mod tests {
         let setting = Setting { effort: Effort::Full, folder: "f".into(), library: "l".into() };
         let own = |words: &[&str]| Process::Own(words.iter().map(|word| (*word).to_owned()).collect());
         let processes = read_calls(&setting);
-        assert_eq!(processes[2..4], [own(&["calls", "f", "1", "10000000"]), own(&["read-calls", "f", "10000000"])]);
+        assert_eq!(processes[4..6], [own(&["calls", "f", "1", "10000000"]), own(&["read-calls", "f", "10000000"])]);
         assert_eq!(read_allocations(&setting).len(), 12);
     }
 }

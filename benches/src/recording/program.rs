@@ -39,19 +39,29 @@ pub(super) enum Pace {
 
 /// Calls so many trees of functions.
 pub(super) fn grow(trees: usize, pace: Pace, listener: &impl Listener) {
-    let mut program = Program { pace, state: 1, listener };
-    for tree in (0..=u32::MAX).take(trees) {
-        program.call(0, DEPTH, tree);
-    }
+    Program { pace, state: 1, levels: 3, listener }.grow(trees);
+}
+
+/// The same with chance at every level: hundreds of thousands of different paths.
+pub(super) fn grow_wildly(trees: usize, listener: &impl Listener) {
+    Program { pace: Pace::OfPython, state: 1, levels: 1, listener }.grow(trees);
 }
 
 struct Program<'a, L> {
     pace: Pace,
     state: u64,
+    /// Every so many levels there is chance.
+    levels: u32,
     listener: &'a L,
 }
 
 impl<L: Listener> Program<'_, L> {
+    fn grow(&mut self, trees: usize) {
+        for tree in (0..=u32::MAX).take(trees) {
+            self.call(0, DEPTH, tree);
+        }
+    }
+
     #[inline(never)]
     fn call(&mut self, function: usize, depth: u32, seed: u32) {
         self.listener.begin(function);
@@ -60,7 +70,7 @@ impl<L: Listener> Program<'_, L> {
             let seed = seed.wrapping_mul(1_103_515_245).wrapping_add(12_345);
             self.call(callee(function, 7), depth - 1, seed);
             self.call(
-                callee(function, if depth.is_multiple_of(3) && seed & 0x1_0000 == 0 { 5 } else { 3 }),
+                callee(function, if depth.is_multiple_of(self.levels) && seed & 0x1_0000 == 0 { 5 } else { 3 }),
                 depth - 1,
                 seed >> 3,
             );
@@ -136,5 +146,9 @@ mod tests {
         assert_eq!(counts.begun.get(), 2 * CALLS_PER_TREE);
         assert_eq!((counts.open.get(), counts.deepest.get()), (0, DEPTH as usize + 1));
         assert_eq!(counts.sum.get(), 8_511_326_176, "the program in Python makes the same calls");
+        let wild = Counts::default();
+        grow_wildly(2, &wild);
+        assert_eq!(wild.begun.get(), counts.begun.get());
+        assert_ne!(wild.sum.get(), counts.sum.get());
     }
 }

@@ -6,14 +6,23 @@ use std::path::Path;
 use stackweave_profile::{AggregateOptions, Measure, Profile, Statistics, aggregate};
 use stackweave_recording::Recording;
 
-use super::calls::FILE;
+use super::calls::{FILE, WILD_FILE};
 use super::outcome::tell;
 use crate::meter::{Spent, forget_peak};
 
 /// A profile of so many calls, with cProfile's statistics.
 pub(super) fn calls(calls: usize, folder: &Path) -> io::Result<()> {
-    tell_read("recording/read-calls", &format!("{} M calls", calls / 1_000_000), || {
-        let statistics = Statistics::of(&profile(&folder.join(FILE), Measure::WallTime)?);
+    statistics(&format!("{} M calls", calls / 1_000_000), calls, &folder.join(FILE))
+}
+
+/// The same where there are very many paths.
+pub(super) fn wild_calls(calls: usize, folder: &Path) -> io::Result<()> {
+    statistics(&format!("{} M calls, very many paths", calls / 1_000_000), calls, &folder.join(WILD_FILE))
+}
+
+fn statistics(case: &str, calls: usize, path: &Path) -> io::Result<()> {
+    tell_read("recording/read-calls", case, || {
+        let statistics = Statistics::of(&profile(path, Measure::WallTime)?);
         let found = statistics.functions().map(|(_, function)| function.calls).sum::<u64>();
         must_hold(found, calls)
     })
