@@ -21,7 +21,7 @@ fn tape() -> Tape {
     let places = [
         (LIBPYTHON, "/usr/lib/libpython3.11.so.1.0"),
         (LIBC, "/lib/x86_64-linux-gnu/libc.so.6"),
-        (OWN, "/home/me/app/fast.so"),
+        (OWN, "/srv/me/app/fast.so"),
     ];
     for (start, path) in places {
         tape.module(Module { path: path.into(), build_id: None, bias: start, start, end: start + 0x1_0000 });
@@ -32,8 +32,8 @@ fn tape() -> Tape {
 /// The frames that the tests are about, by one letter each.
 fn frames(tape: &mut Tape) -> BTreeMap<char, RawFrame> {
     let files = [
-        ('m', "main", "/home/me/app/main.py"),
-        ('p', "handle", "/home/me/app/web.py"),
+        ('m', "main", "/srv/me/app/main.py"),
+        ('p', "handle", "/srv/me/app/web.py"),
         ('d', "dumps", "/usr/lib/python3.11/json/__init__.py"),
         ('e', "JSONEncoder.encode", "/usr/lib/python3.11/json/encoder.py"),
         ('s', "Session.get", "/venv/lib/python3.11/site-packages/web/session.py"),
@@ -120,7 +120,7 @@ fn filters_choose_by_module_file_function_and_kind() {
     let patterns = |texts: &[&str]| -> Vec<Pattern> { texts.iter().map(|text| text.parse().unwrap()).collect() };
     let include = |texts: &[&str]| shown(Filter { include: patterns(texts), ..Filter::default() });
     let name = |text: &str, total: i64| (text.to_owned(), total);
-    assert_eq!(include(&["file:/home/me/*"]), [name("main", 7), name("main;handle", 2)]);
+    assert_eq!(include(&["file:/srv/me/*"]), [name("main", 7), name("main;handle", 2)]);
     assert_eq!(include(&["module:fast.so", "function:phase"]), [name("fast.so+0x300", 1), name("phase", 4)]);
     assert_eq!(include(&["JSONEncoder"]), [name("JSONEncoder.encode", 1)]);
     let native = shown(Filter { kinds: vec![FrameKind::Native], ..Filter::default() });

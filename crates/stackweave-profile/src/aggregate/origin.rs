@@ -164,19 +164,19 @@ mod tests {
             ("dumps", "/usr/lib/python3.11/json/__init__.py"),
             ("loads", "/opt/py/lib/python3.13t/json/__init__.py"),
             ("Thread.start", "/usr/lib/python3.11/threading.py"),
-            ("array", "/home/me/app/.venv/lib/python3.12/site-packages/numpy/core.py"),
+            ("array", "/srv/me/app/.venv/lib/python3.12/site-packages/numpy/core.py"),
             ("get", "/usr/lib/python3/dist-packages/requests/api.py"),
             ("exists", "<frozen genericpath>"),
             ("x", "/usr/lib/python311.zip/json.py"),
         ];
         assert_eq!(origins(FrameKind::Python, &library), [Origin::Library; 7]);
         let program = [
-            ("main", "/home/me/app/main.py"),
+            ("main", "/srv/me/app/main.py"),
             ("main", "runpy.py"),
-            ("run", "/home/me/threading.py"),
+            ("run", "/srv/me/threading.py"),
             ("<module>", "<string>"),
-            ("f", "/home/me/lib/python3_tools/a.py"),
-            ("f", "/home/me/python3.11/a.py"),
+            ("f", "/srv/me/lib/python3_tools/a.py"),
+            ("f", "/srv/me/python3.11/a.py"),
             ("f", ""),
         ];
         assert_eq!(origins(FrameKind::Python, &program), [Origin::Program; 7]);
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(origins(FrameKind::Native, &library), [Origin::Library; 4]);
         let program = [
             ("main", "/usr/bin/server"),
-            ("step", "/home/me/app/build/libapp.so"),
-            ("main", "/home/me/pythonista"),
+            ("step", "/srv/me/app/build/libapp.so"),
+            ("main", "/srv/me/pythonista"),
             ("jitted", ""),
         ];
         assert_eq!(origins(FrameKind::Native, &program), [Origin::Program; 4]);

@@ -161,7 +161,7 @@ mod tests {
             kind: FrameKind::Python,
             name: "step".into(),
             qualname: Some("Model.step".into()),
-            filename: Some("/home/me/model.py".into()),
+            filename: Some("/srv/me/model.py".into()),
             module: None,
             first_line: None,
             origin: Origin::Program,
