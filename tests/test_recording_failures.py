@@ -250,8 +250,8 @@ class WrongFiles(RecordingCase):
             (b"", "empty"),
             (b'{"traceEvents": []}', "JSON"),
             (gzip.compress(b"x" * 100), "gzip"),
-            (b"hello\n" * 100, "no Stackweave recording"),
-            (os.urandom(5000), "no Stackweave recording"),
+            (b"hello\n" * 100, "no recording of Stackweave"),
+            (os.urandom(5000), "no recording of Stackweave"),
         ]:
             with open(self.path, "wb") as file:
                 file.write(content)

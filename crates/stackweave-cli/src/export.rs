@@ -57,12 +57,8 @@ fn format(arguments: &Export) -> Result<Format, Failure> {
         return Err(Failure::new("say a format with --format, or a file with --output whose name tells it"));
     };
     Format::of_path(output).ok_or_else(|| {
-        let names: Vec<&str> = Format::all().map(Format::name).collect();
-        Failure::new(format!(
-            "{} does not say a format by its name; --format takes {}",
-            output.display(),
-            names.join(", ")
-        ))
+        let (path, names) = (output.display(), Format::names());
+        Failure::new(format!("the name of {path} does not say a format; --format takes {names}"))
     })
 }
 

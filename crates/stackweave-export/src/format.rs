@@ -55,6 +55,13 @@ impl Format {
         FORMATS.iter().map(|(format, _, _)| *format)
     }
 
+    /// The names of all, by the alphabet.
+    pub fn names() -> String {
+        let mut names: Vec<&str> = FORMATS.iter().map(|(_, name, _)| *name).collect();
+        names.sort_unstable();
+        names.join(", ")
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         FORMATS.iter().find(|(format, _, _)| *format == self).map_or("", |(_, name, _)| name)
@@ -89,9 +96,7 @@ pub struct UnknownFormat(pub String);
 
 impl fmt::Display for UnknownFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut names: Vec<&str> = FORMATS.iter().map(|(_, name, _)| *name).collect();
-        names.sort_unstable();
-        write!(f, "there is no format {}, but {}", self.0, names.join(", "))
+        write!(f, "there is no format {}, but {}", self.0, Format::names())
     }
 }
 

@@ -38,10 +38,10 @@ fn files_of_other_kinds_are_named() {
         (marshalled, "marshal data, such as a .prof file of cProfile"),
         (b"\x80\x05\x95\x08\0\0\0", "pickled Python data"),
     ] {
-        assert_eq!(complaint_about(bytes), format!("it is no Stackweave recording, but looks like {what}"));
+        assert_eq!(complaint_about(bytes), format!("this is no recording of Stackweave: it looks like {what}"));
     }
-    assert_eq!(complaint_about(&[0; 9_000]), "it is no Stackweave recording");
-    assert_eq!(complaint_about(b"\xff\x01\x02"), "it is no Stackweave recording");
+    assert_eq!(complaint_about(&[0; 9_000]), "this is no recording of Stackweave");
+    assert_eq!(complaint_about(b"\xff\x01\x02"), "this is no recording of Stackweave");
 }
 
 #[test]

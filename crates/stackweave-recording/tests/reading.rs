@@ -355,7 +355,7 @@ fn a_file_in_a_folder_that_is_no_recording_is_left_out() {
     let recording = Recording::open(folder.path()).unwrap();
     assert_eq!(recording.processes().len(), 1);
     let sentences = [
-        format!("Left out: {}: it is no Stackweave recording, but looks like text.", bad.display()),
+        format!("Left out: {}: this is no recording of Stackweave: it looks like text.", bad.display()),
         format!("Left out: {}: there is no such file or folder.", gone.display()),
     ];
     assert_eq!(recording.report(), sentences);

@@ -77,8 +77,8 @@ impl fmt::Display for OpenError {
             Self::Io(_, error) => write!(f, "it can't be read ({error})"),
             Self::NotAFile(_) => f.write_str("it is neither a file nor a folder"),
             Self::Empty(_) => f.write_str("the file is empty, so nothing was recorded to it"),
-            Self::NotARecording(_, Some(what)) => write!(f, "it is no Stackweave recording, but looks like {what}"),
-            Self::NotARecording(_, None) => f.write_str("it is no Stackweave recording"),
+            Self::NotARecording(_, Some(what)) => write!(f, "this is no recording of Stackweave: it looks like {what}"),
+            Self::NotARecording(_, None) => f.write_str("this is no recording of Stackweave"),
             Self::TooNew(_) => {
                 f.write_str("a newer Stackweave wrote this recording, and this one can't read it; please update")
             }

@@ -71,9 +71,8 @@ fn format_of(request: &ExportRequest) -> PyResult<Format> {
     match &request.format {
         Some(name) => name.parse().map_err(|error: stackweave_export::UnknownFormat| unknown(&error.to_string())),
         None => Format::of_path(&request.path).ok_or_else(|| {
-            let names: Vec<&str> = Format::all().map(Format::name).collect();
-            let path = request.path.display();
-            unknown(&format!("the name of {path} does not say a format; format may be {}", names.join(", ")))
+            let (path, names) = (request.path.display(), Format::names());
+            unknown(&format!("the name of {path} does not say a format; format may be {names}"))
         }),
     }
 }
