@@ -24,12 +24,30 @@ pub enum Role {
     Allocate = 6,
     /// Memory is given back.
     Free = 7,
+    /// Something goes on that was left for a while, as a generator does: like [`Role::Begin`], and counted like it, but of
+    /// the object that has begun before.
+    Resume = 8,
+    /// Something is open that began earlier: before the recording, or before something else ran in its place. Says how many
+    /// are open around it. Begins what is not known to be open, and is not counted as a call.
+    Open = 9,
+    /// An object has this name from now on.
+    Name = 10,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 7] =
-        [Self::Begin, Self::End, Self::Instant, Self::Counter, Self::Sample, Self::Allocate, Self::Free];
+    pub const ALL: [Self; 10] = [
+        Self::Begin,
+        Self::End,
+        Self::Instant,
+        Self::Counter,
+        Self::Sample,
+        Self::Allocate,
+        Self::Free,
+        Self::Resume,
+        Self::Open,
+        Self::Name,
+    ];
 
     /// The role with this number.
     pub fn from_number(number: u8) -> Option<Self> {
@@ -46,6 +64,9 @@ impl Role {
             Self::Sample => "sample",
             Self::Allocate => "allocate",
             Self::Free => "free",
+            Self::Resume => "resume",
+            Self::Open => "open",
+            Self::Name => "name",
         }
     }
 }
@@ -78,12 +99,24 @@ pub enum FieldType {
     /// A byte string of any length, the last field of its kind if there is one: a word with its length, then its bytes,
     /// filled up with zeros to whole words.
     Bytes = 8,
+    /// A call: what is called, and from where. In the process that records: the bits of a [`Call`](crate::Call). In a file
+    /// there are two frames in its place: the one that is called, and the one that calls; so readers never meet it.
+    Call = 9,
 }
 
 impl FieldType {
     /// Every type.
-    pub const ALL: [Self; 8] =
-        [Self::Stack, Self::Frame, Self::Unsigned, Self::Signed, Self::Float, Self::Address, Self::Ticks, Self::Bytes];
+    pub const ALL: [Self; 9] = [
+        Self::Stack,
+        Self::Frame,
+        Self::Unsigned,
+        Self::Signed,
+        Self::Float,
+        Self::Address,
+        Self::Ticks,
+        Self::Bytes,
+        Self::Call,
+    ];
 
     /// The type with this number.
     pub fn from_number(number: u8) -> Option<Self> {
@@ -101,6 +134,7 @@ impl FieldType {
             Self::Address => "address",
             Self::Ticks => "ticks",
             Self::Bytes => "bytes",
+            Self::Call => "call",
         }
     }
 }
@@ -213,7 +247,7 @@ mod tests {
     fn numbers_come_back() {
         assert!(Role::ALL.iter().all(|role| Role::from_number(*role as u8) == Some(*role)));
         assert!(FieldType::ALL.iter().all(|of| FieldType::from_number(*of as u8) == Some(*of)));
-        assert_eq!((Role::from_number(0), FieldType::from_number(9)), (None, None));
+        assert_eq!((Role::from_number(0), FieldType::from_number(10)), (None, None));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod call;
 mod event;
 mod frame_source;
 mod id;
@@ -16,6 +17,7 @@ mod source_stop;
 mod stop_reason;
 
 pub use address::{CodeAddress, StackPointer};
+pub use call::Call;
 pub use event::{EventKind, Field, FieldType, Role};
 pub use frame_source::{ExtraFrames, FrameSource, SourceKind, SourceWalk, SourceWalked};
 pub use id::{BlobId, CodeId, FrameId, StackId};

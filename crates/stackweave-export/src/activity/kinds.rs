@@ -44,7 +44,7 @@ impl Kind {
             Role::Counter => first(&[FieldType::Float, FieldType::Signed, FieldType::Unsigned]),
             Role::Sample => first(&[FieldType::Signed, FieldType::Unsigned]),
             Role::Allocate => first(&[FieldType::Unsigned]),
-            Role::Begin | Role::End | Role::Instant | Role::Free => None,
+            _ => None,
         };
         let place = |of| kind.position_of(of);
         let mut found = Self {

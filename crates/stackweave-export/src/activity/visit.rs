@@ -96,7 +96,7 @@ impl<'t, 'f> Visit<'t, 'f> {
         let event = &timed.event;
         let Some(kind) = self.kinds[thread.process].get(event.kind) else { return Ok(()) };
         match kind.role {
-            Role::Begin => {
+            Role::Begin | Role::Resume | Role::Open => {
                 let span = Span {
                     frame: kind.frame(event),
                     stack: kind.stack(event),
@@ -208,9 +208,7 @@ fn what<'e>(role: Role, kind: &Kind, timed: &TimedEvent<'_>) -> What<'e> {
             What::Allocate { address, size, stack: kind.stack(event), details: details() }
         }
         Role::Free => What::Free { address: kind.address(event) },
-        Role::Begin | Role::End | Role::Instant => {
-            What::Instant { frame: kind.frame(event), stack: kind.stack(event), details: details() }
-        }
+        _ => What::Instant { frame: kind.frame(event), stack: kind.stack(event), details: details() },
     }
 }
 

@@ -73,9 +73,9 @@ impl Process {
         }
         let open = &mut self.threads.entry(timed.thread).or_default().open;
         match kind.role {
-            Role::Begin => open.push(number(kind, &timed.event, FieldType::Frame)),
+            Role::Begin | Role::Resume | Role::Open => open.push(number(kind, &timed.event, FieldType::Frame)),
             Role::End => drop(open.pop()),
-            Role::Instant | Role::Counter | Role::Sample | Role::Allocate | Role::Free => {}
+            _ => {}
         }
         Ok(())
     }
@@ -117,7 +117,9 @@ impl Process {
                 FieldType::Float => write_value(out, &f64::from_bits(word).into())?,
                 FieldType::Address => write!(out, "\"{word:#x}\"")?,
                 FieldType::Ticks => write!(out, "{}", self.recording.timeline().nanoseconds(word))?,
-                FieldType::Unsigned | FieldType::Stack | FieldType::Bytes => write!(out, "{word}")?,
+                FieldType::Unsigned | FieldType::Stack | FieldType::Bytes | FieldType::Call => {
+                    write!(out, "{word}")?;
+                }
             }
         }
         let Some((bytes, field)) = event.bytes.zip(kind.fields.last()) else { return Ok(()) };

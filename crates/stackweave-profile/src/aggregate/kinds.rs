@@ -71,7 +71,7 @@ impl Kinds {
         let word = |place: u8| event.words.get(usize::from(place)).copied();
         let number = |place: u8| word(place).and_then(|word| u32::try_from(word).ok()).unwrap_or(0);
         match kind.role {
-            Some(Role::Begin) => Seen::Begin { frame: number(kind.frame) },
+            Some(Role::Begin | Role::Resume | Role::Open) => Seen::Begin { frame: number(kind.frame) },
             Some(Role::End) => Seen::End,
             Some(Role::Sample) => {
                 Seen::Sample { stack: number(kind.stack), weight: word(kind.value).map_or(1, u64::cast_signed) }
@@ -82,7 +82,7 @@ impl Kinds {
                 stack: number(kind.stack),
             },
             Some(Role::Free) => Seen::Free { address: word(kind.address).unwrap_or(0) },
-            Some(Role::Instant | Role::Counter) | None => Seen::Nothing,
+            Some(Role::Instant | Role::Counter | Role::Name) | None => Seen::Nothing,
         }
     }
 }

@@ -35,9 +35,12 @@ impl Coding {
     /// What suits the values of such a field.
     pub(super) const fn for_field(of: FieldType) -> Self {
         match of {
-            FieldType::Stack | FieldType::Frame | FieldType::Unsigned | FieldType::Ticks | FieldType::Bytes => {
-                Self::Varint
-            }
+            FieldType::Stack
+            | FieldType::Frame
+            | FieldType::Unsigned
+            | FieldType::Ticks
+            | FieldType::Bytes
+            | FieldType::Call => Self::Varint,
             FieldType::Signed => Self::Zigzag,
             FieldType::Address => Self::Delta,
             FieldType::Float => Self::Xor,

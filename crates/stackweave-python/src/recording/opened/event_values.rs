@@ -18,7 +18,7 @@ pub(super) fn add_words(
     for (field, word) in kind.fields.iter().zip(words) {
         let name = &*field.name;
         match field.of {
-            FieldType::Stack | FieldType::Frame | FieldType::Bytes => {}
+            FieldType::Stack | FieldType::Frame | FieldType::Bytes | FieldType::Call => {}
             FieldType::Unsigned | FieldType::Address => values.set_item(name, word)?,
             FieldType::Signed => values.set_item(name, word.cast_signed())?,
             FieldType::Float => values.set_item(name, f64::from_bits(*word))?,
