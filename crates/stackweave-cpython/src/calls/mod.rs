@@ -1,0 +1,78 @@
+//! Calls, as the interpreter tells of them: this is the contract, the mechanisms are beside it.
+//!
+//! Whoever observes is compiled into the functions that the interpreter calls, once for each version's frames: nothing is
+//! looked up on the way.
+
+/// How a frame comes to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entering {
+    /// It begins.
+    Call,
+    /// It goes on: a generator or a coroutine.
+    Resume,
+    /// It goes on with an exception that was thrown into it.
+    Throw,
+}
+
+/// How a frame comes to an end, for now or for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// It returns.
+    Return,
+    /// It yields, and may go on later.
+    Yield,
+    /// An exception leaves it.
+    Raise,
+}
+
+/// What the observer wants to hear of the same again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything.
+    Tell,
+    /// Nothing more of this event at this place of this code object, if the mechanism can do without telling.
+    Disable,
+}
+
+/// A frame of the calling thread, as long as its event is told.
+pub trait CallFrame: Copy {
+    /// Its address: no other frame that is open, or suspended, has the same.
+    fn address(self) -> u64;
+
+    /// The address of its code object.
+    fn code(self) -> u64;
+
+    /// The nearest frame around it that runs Python, whatever native code is in between.
+    fn caller(self) -> Option<Self>;
+
+    /// The code unit that it stands at: half of `f_lasti`.
+    fn unit(self) -> u32;
+}
+
+/// Who is told. The GIL is held, no exception of the observer's gets out, and an exception of the program's may be set.
+pub trait CallObserver: 'static {
+    /// A frame begins to run.
+    ///
+    /// # Safety
+    /// Called by a mechanism, on the thread of the frame.
+    unsafe fn enter<F: CallFrame>(entering: Entering, frame: F) -> Verdict;
+
+    /// A frame is about to end.
+    ///
+    /// # Safety
+    /// Called by a mechanism, on the thread of the frame.
+    unsafe fn leave<F: CallFrame>(leaving: Leaving, frame: F) -> Verdict;
+
+    /// A frame calls a native function: `callable` is the address of a `PyCFunctionObject` or of a
+    /// `PyMethodDescrObject`.
+    ///
+    /// # Safety
+    /// Called by a mechanism, on the thread of the frame.
+    unsafe fn enter_native<F: CallFrame>(callable: u64, frame: F);
+
+    /// The native function that was called last is over.
+    ///
+    /// # Safety
+    /// Called by a mechanism, on the thread of the frame.
+    unsafe fn leave_native<F: CallFrame>(raised: bool, frame: F);
+}

@@ -1,0 +1,1 @@
+//! The trace recorder: every Python call, in a recording.
