@@ -54,11 +54,11 @@ mod word_hash;
 pub use aggregate::{
     AggregateOptions, Aggregated, CallStatistics, CallTree, Change, Children, Cost, Counts, Diff, DiffNode,
     DifferentMeasures, Edge, Filter, FrameIndex, Function, FunctionDiff, FunctionId, FunctionModule, FunctionTable,
-    Grouping, Kinds, Measure, Node, NodeId, Origin, Part, PartProfile, Pattern, Profile, ProfileFrame, RecordedCost,
-    RecordedCosts, RecordedNames, Seen, Statistics, View, aggregate,
+    Grouping, Kinds, Measure, Node, NodeId, Origin, PartProfile, Profile, ProfileFrame, RecordedCost, RecordedCosts,
+    RecordedNames, Seen, Statistics, View, aggregate,
 };
 pub use frame::{Frame, FrameKind};
 pub use json::write_json;
 pub use resolver::Resolver;
-pub use stackweave_core::Names;
+pub use stackweave_core::{Names, Part, Pattern};
 pub use text::{DiffOptions, Sort, TableOptions, TreeOptions, write_diff, write_table, write_tree};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stackweave_core::{BuildId, Module};
+use stackweave_core::{BuildId, FunctionNames, Module};
 
 use crate::aggregate::origin::Origin;
 use crate::frame::FrameKind;
@@ -80,6 +80,15 @@ impl Function {
     /// The file name of its module, without folders.
     pub fn module_name(&self) -> Option<&Arc<str>> {
         self.module.as_ref().map(|module| &module.name)
+    }
+
+    /// What patterns look at.
+    pub fn names(&self) -> FunctionNames<'_> {
+        FunctionNames {
+            module: self.module_name().map(|name| &**name),
+            file: self.filename.as_deref(),
+            function: self.full_name(),
+        }
     }
 
     fn key(&self) -> Key {

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use stackweave_core::text_matches;
 use stackweave_recording::file::RecordedThread;
 
 use crate::aggregate::measure::Measure;
-use crate::aggregate::pattern;
 
 /// What of recordings goes into a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl AggregateOptions {
         let is_it = |wanted: &String| {
             thread.is_some_and(|thread| match wanted.parse::<u32>() {
                 Ok(tid) => thread.tid == tid || thread.name == *wanted,
-                Err(_) => pattern::is_in(wanted, &thread.name),
+                Err(_) => text_matches(wanted, &thread.name),
             })
         };
         self.threads.is_empty() || self.threads.iter().any(is_it)

@@ -2,10 +2,11 @@
 
 use core::mem;
 
+use stackweave_core::Pattern;
+
 use crate::aggregate::call_tree::{NodeId, TreeBuilder};
 use crate::aggregate::function::{FrameIndex, Function, FunctionTable};
 use crate::aggregate::origin::Origin;
-use crate::aggregate::pattern::Pattern;
 use crate::aggregate::profile::Profile;
 use crate::frame::FrameKind;
 
@@ -28,7 +29,7 @@ impl Filter {
 
     /// Whether this function is seen.
     pub fn shows(&self, function: &Function) -> bool {
-        let any = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(function));
+        let any = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(function.names()));
         (self.kinds.is_empty() || self.kinds.contains(&function.kind))
             && (self.include.is_empty() || any(&self.include))
             && !any(&self.exclude)

@@ -6,13 +6,6 @@
 //! memory stays warm. The writer (`writer.rs`, `drain.rs`) also takes what is published in chunks that are not full, as
 //! often as [`Options::flush_every`] says, without the thread noticing.
 
-#[cfg(target_arch = "x86_64")]
-#[path = "thread_words_x86_64.rs"]
-mod thread_words;
-#[cfg(not(target_arch = "x86_64"))]
-#[path = "thread_words_portable.rs"]
-mod thread_words;
-
 mod chunk;
 mod drain;
 mod file_sink;
@@ -33,6 +26,7 @@ mod recorder;
 mod ring;
 mod session;
 mod tally;
+mod thread_words;
 mod writer;
 
 pub use kinds::KindNumber;

@@ -3,14 +3,12 @@
 use core::convert::Infallible;
 use core::str::FromStr;
 
-use crate::aggregate::function::Function;
-
 /// What of a function a pattern looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// Its module, its file or its name.
     Any,
-    /// The module of a native function.
+    /// The module: of a native function its library, of Python's the name that `import` knows.
     Module,
     /// The source file.
     File,
@@ -42,17 +40,28 @@ impl FromStr for Pattern {
     }
 }
 
+/// What patterns look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionNames<'a> {
+    /// The module, if it is known.
+    pub module: Option<&'a str>,
+    /// The source file, if it is known.
+    pub file: Option<&'a str>,
+    /// The name, with the classes and functions around it.
+    pub function: &'a str,
+}
+
 impl Pattern {
     /// Whether it stands for this function.
-    pub fn matches(&self, function: &Function) -> bool {
+    pub fn matches(&self, names: FunctionNames<'_>) -> bool {
         let looks_at = |part| self.part == Part::Any || self.part == part;
-        (looks_at(Part::Function) && self.is_in(function.full_name()))
-            || (looks_at(Part::Module) && function.module_name().is_some_and(|module| self.is_in(module)))
-            || (looks_at(Part::File) && function.filename.as_deref().is_some_and(|file| self.is_in_path(file)))
+        (looks_at(Part::Function) && self.is_in(names.function))
+            || (looks_at(Part::Module) && names.module.is_some_and(|module| self.is_in(module)))
+            || (looks_at(Part::File) && names.file.is_some_and(|file| self.is_in_path(file)))
     }
 
     fn is_in(&self, text: &str) -> bool {
-        is_in(&self.text, text)
+        text_matches(&self.text, text)
     }
 
     fn is_in_path(&self, path: &str) -> bool {
@@ -60,8 +69,8 @@ impl Pattern {
     }
 }
 
-/// Whether the pattern stands for this text, or for a part of it if it is no glob.
-pub(crate) fn is_in(pattern: &str, text: &str) -> bool {
+/// Whether the text of a [`Pattern`] stands for this text, or for a part of it if it is no glob.
+pub fn text_matches(pattern: &str, text: &str) -> bool {
     if pattern.contains(['*', '?', '[']) { glob(pattern, text) } else { text.contains(pattern) }
 }
 
@@ -124,8 +133,6 @@ fn is_in_set(set: &str, letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aggregate::origin::Origin;
-    use crate::frame::FrameKind;
 
     #[test]
     fn globs_stand_for_whole_texts() {
@@ -157,20 +164,13 @@ mod tests {
 
     #[test]
     fn a_pattern_says_what_it_looks_at() {
-        let function = Function {
-            kind: FrameKind::Python,
-            name: "step".into(),
-            qualname: Some("Model.step".into()),
-            filename: Some("/srv/me/model.py".into()),
-            module: None,
-            first_line: None,
-            origin: Origin::Program,
-        };
-        let matches = |text: &str| text.parse::<Pattern>().is_ok_and(|pattern| pattern.matches(&function));
-        for text in ["Model", "model.py", "function:*.step", "file:*/me/*", "file:model.*", "me/mod"] {
+        let names =
+            FunctionNames { module: Some("shop.model"), file: Some("/srv/me/model.py"), function: "Model.step" };
+        let matches = |text: &str| text.parse::<Pattern>().is_ok_and(|pattern| pattern.matches(names));
+        for text in ["Model", "model.py", "function:*.step", "file:*/me/*", "file:model.*", "me/mod", "module:shop"] {
             assert!(matches(text), "{text}");
         }
-        for text in ["function:model", "file:step", "module:model", "function:Model", "Mode?"] {
+        for text in ["function:model", "file:step", "module:step", "function:Model", "Mode?"] {
             assert_eq!(matches(text), text == "function:Model", "{text}");
         }
     }

@@ -1,0 +1,6 @@
+//! Two words for each thread, in static TLS: the lane that was used last, and the list of all.
+
+use stackweave_store::thread_word;
+
+thread_word!(pub(super) fn lane, set_lane, "stackweave_recording_v0_lane");
+thread_word!(pub(super) fn list, set_list, "stackweave_recording_v0_list");
