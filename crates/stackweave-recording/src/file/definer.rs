@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use stackweave_core::{Module, ModuleList, Names, RawFrame, RawFrameKind, SourceLocation, StackId};
+use stackweave_core::{Call, Module, ModuleList, Names, RawFrame, RawFrameKind, SourceLocation, StackId};
 use stackweave_store::{StackTable, locate_label};
 
 use super::definition_runs::DefinitionRuns;
@@ -22,6 +22,8 @@ pub(super) struct Definer {
     strings: HashMap<Arc<str>, u32>,
     modules: Vec<Module>,
     frames: HashMap<u64, u32, BuildHasherDefault<WordHasher>>,
+    /// By the words of calls: what is called, and what calls it.
+    calls: HashMap<u64, (u32, u32), BuildHasherDefault<WordHasher>>,
     /// By `StackId`; 0: not met yet.
     stacks: Vec<u32>,
     last_stack: u32,
@@ -36,6 +38,7 @@ impl Definer {
             strings: HashMap::new(),
             modules: Vec::new(),
             frames: HashMap::default(),
+            calls: HashMap::default(),
             stacks: Vec::new(),
             last_stack: 0,
             pending: Pending::default(),
@@ -180,6 +183,15 @@ impl Asking<'_> {
         number
     }
 
+    #[cold]
+    #[inline(never)]
+    fn new_call(&mut self, word: u64) -> (u32, u32) {
+        let Some(call) = Call::from_bits(word) else { return (0, 0) };
+        let numbers = (self.known_frame(call.callee()), call.caller().map_or(0, |caller| self.known_frame(caller)));
+        self.definer.calls.insert(word, numbers);
+        numbers
+    }
+
     #[inline]
     fn known_frame(&mut self, frame: RawFrame) -> u32 {
         match self.definer.frames.get(&frame.to_bits()) {
@@ -204,6 +216,15 @@ impl Renumber for Asking<'_> {
     fn frame(&mut self, word: u64) -> u64 {
         let frame = RawFrame::from_bits(word).filter(|_| word != 0);
         frame.map_or(0, |frame| self.known_frame(frame).into())
+    }
+
+    #[inline]
+    fn call(&mut self, word: u64) -> (u64, u64) {
+        let (called, calling) = match self.definer.calls.get(&word) {
+            Some(numbers) => *numbers,
+            None => self.new_call(word),
+        };
+        (called.into(), calling.into())
     }
 }
 
@@ -236,6 +257,7 @@ impl Hasher for WordHasher {
 
     #[inline]
     fn finish(&self) -> u64 {
-        self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        let mixed = self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 32
     }
 }

@@ -49,7 +49,8 @@ pub(super) fn put_kind(out: &mut Vec<u8>, kind: &EventKind) {
     }
 }
 
-/// A role that is not known here is an instant, a type a number: what they are can be told, if not what they mean.
+/// A role that is not known here is an instant, a type a number: what they are can be told, if not what they mean. No file
+/// has calls: there are two frames in their place.
 pub(super) fn kind(rest: &mut Cursor<'_>) -> Result<EventKind, BlockError> {
     let name = rest.text()?;
     let role = Role::from_number(rest.byte()?).unwrap_or(Role::Instant);
@@ -59,7 +60,8 @@ pub(super) fn kind(rest: &mut Cursor<'_>) -> Result<EventKind, BlockError> {
     }
     let mut fields = Vec::with_capacity(count);
     for _ in 0..count {
-        let of = FieldType::from_number(rest.byte()?).unwrap_or(FieldType::Unsigned);
+        let of = FieldType::from_number(rest.byte()?).filter(|of| *of != FieldType::Call);
+        let of = of.unwrap_or(FieldType::Unsigned);
         fields.push(Field { name: rest.text()?.into(), of });
     }
     let kind = EventKind { name: name.into(), role, fields: fields.into() };

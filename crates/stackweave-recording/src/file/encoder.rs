@@ -4,6 +4,7 @@ use stackweave_core::{EventKind, Names};
 use stackweave_store::StackTable;
 
 use super::block::{BlockKind, write_block};
+use super::call_fields::in_file;
 use super::definer::Definer;
 use super::kind_column::Shape;
 use super::pending::{Answered, Pending};
@@ -72,14 +73,15 @@ impl Encoder {
     }
 
     /// Declares a kind of events. Numbers are given in the order of the calls, from 1 on; also one that is declared
-    /// again gets a new one. `None` if the kind is not sound, its names are very long, or all numbers are given.
+    /// again gets a new one. A call among its fields is told as two frames, `frame` and `caller`. `None` if the kind is
+    /// not sound or has two calls, its names are very long, or all numbers are given.
     pub fn kind(&mut self, kind: &EventKind) -> Option<u8> {
         let names: usize = kind.name.len() + kind.fields.iter().map(|field| field.name.len()).sum::<usize>();
-        let is_sound = kind.is_sound() && names <= MAX_KIND_NAMES;
-        let number = u8::try_from(self.kinds.len() + 1).ok().filter(|_| is_sound)?;
+        let told = in_file(kind).filter(|_| names <= MAX_KIND_NAMES)?;
+        let number = u8::try_from(self.kinds.len() + 1).ok()?;
         self.kinds.push(kind.clone());
         self.shapes[usize::from(number)] = Some(Shape::new(kind.words(), kind.has_bytes()));
-        self.definer.runs.kind(number, kind);
+        self.definer.runs.kind(number, &told);
         Some(number)
     }
 

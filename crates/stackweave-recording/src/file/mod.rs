@@ -4,6 +4,7 @@
 //! is allocated that the bytes present do not justify.
 
 mod block;
+pub(crate) mod call_fields;
 mod column;
 mod compression;
 mod definer;

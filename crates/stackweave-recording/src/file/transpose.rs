@@ -37,6 +37,8 @@ struct KindColumns {
 struct FieldColumn {
     of: FieldType,
     values: Vec<u64>,
+    /// Of calls: the frames that call.
+    callers: Vec<u64>,
 }
 
 impl Default for Transposer {
@@ -59,6 +61,8 @@ pub(super) trait Renumber {
     fn stack(&mut self, word: u64) -> u64;
     /// The section's number of a frame.
     fn frame(&mut self, word: u64) -> u64;
+    /// The section's numbers of what is called, and of what calls it.
+    fn call(&mut self, word: u64) -> (u64, u64);
 }
 
 /// One event in raw words, found whole.
@@ -92,6 +96,11 @@ impl Transposer {
             column.values.push(match column.of {
                 FieldType::Stack => to.stack(*value),
                 FieldType::Frame => to.frame(*value),
+                FieldType::Call => {
+                    let (called, calling) = to.call(*value);
+                    column.callers.push(calling);
+                    called
+                }
                 _ => *value,
             });
         }
@@ -117,12 +126,13 @@ impl Transposer {
         }
         let columns = &mut self.columns[usize::from(place)];
         columns.number = number;
-        columns.shape = Shape::new(kind.words(), kind.has_bytes());
+        let calls = kind.fields.iter().filter(|field| field.of == FieldType::Call).count();
+        columns.shape = Shape::new(kind.words() + calls, kind.has_bytes());
         columns.fields.truncate(kind.words());
         for (place, field) in kind.fields[..kind.words()].iter().enumerate() {
             match columns.fields.get_mut(place) {
                 Some(column) => column.of = field.of,
-                None => columns.fields.push(FieldColumn { of: field.of, values: Vec::new() }),
+                None => columns.fields.push(FieldColumn { of: field.of, values: Vec::new(), callers: Vec::new() }),
             }
         }
         place
@@ -159,6 +169,10 @@ impl KindColumns {
         for field in &mut self.fields {
             column::write(&field.values, Coding::for_field(field.of), out, scratch);
             field.values.clear();
+            if field.of == FieldType::Call {
+                column::write(&field.callers, Coding::for_field(field.of), out, scratch);
+                field.callers.clear();
+            }
         }
         if self.shape.has_bytes() {
             column::write(&self.lengths, Coding::Varint, out, scratch);

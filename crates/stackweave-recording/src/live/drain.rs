@@ -1,5 +1,6 @@
 //! Takes events out of the lanes, and has them encoded and written.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ use crate::file::{Answered, Encoded, Encoder, End, EndReason, LossReason, Pendin
 const BATCH: usize = 1 << 20;
 /// How often the system is asked what threads are called.
 const NAMES_EVERY: Duration = Duration::from_secs(1);
+/// A lane whose thread goes on recording is looked at so often for a moment when all of it is taken.
+const ATTEMPTS: usize = 100;
 
 pub(super) struct Drain {
     session: Arc<Session>,
@@ -32,6 +35,8 @@ pub(super) struct Drain {
     notes: Vec<u8>,
     batch: Option<Counted>,
     lanes: Vec<KnownLane>,
+    /// Threads without a lane, by the number that the kernel has for them: their numbers here.
+    without_lane: HashMap<u32, u32>,
     points: Points,
     output: Output,
     names_asked: Instant,
@@ -65,6 +70,7 @@ impl Drain {
             notes: Vec::new(),
             batch: None,
             lanes: Vec::new(),
+            without_lane: HashMap::new(),
             points: Points::new(session.clock, session.first_point),
             output,
             names_asked: Instant::now(),
@@ -122,9 +128,11 @@ impl Drain {
     /// Names a thread of the system's number `tid`, if it has recorded.
     pub(super) fn name(&mut self, tid: u32, name: String) {
         if let Some(known) = self.lanes.iter_mut().rev().find(|known| known.lane().shared.tid == tid) {
-            let number = known.lane().shared.number;
+            let number = known.lane().shared.number.get();
             (known.name, known.is_named) = (name, true);
             self.encoder.thread(number, tid, &known.name);
+        } else if let Some(number) = self.without_lane.get(&tid) {
+            self.encoder.thread(*number, tid, &name);
         }
     }
 
@@ -164,13 +172,17 @@ impl Drain {
     }
 
     fn meet_new_lanes(&mut self) {
-        let (lanes, encoder) = (&mut self.lanes, &mut self.encoder);
+        let (lanes, encoder, without) = (&mut self.lanes, &mut self.encoder, &mut self.without_lane);
         let first = lanes.len();
         self.session.take_new_lanes(|lane| {
             lanes.push(KnownLane { lane, name: String::new(), is_named: false, has_ended: false });
         });
         for known in &mut lanes[first..] {
-            let (number, tid) = (known.lane().shared.number, known.lane().shared.tid);
+            let tid = known.lane().shared.tid;
+            if let Some(number) = without.remove(&tid) {
+                known.lane().shared.number.set(number);
+            }
+            let number = known.lane().shared.number.get();
             let given = known.lane().take_name();
             known.is_named = given.is_some();
             known.name = given.or_else(|| process::thread_name(tid)).unwrap_or_default();
@@ -183,7 +195,7 @@ impl Drain {
     fn tell_names(&mut self) {
         let ask = self.names_asked.elapsed() >= NAMES_EVERY;
         for known in &mut self.lanes {
-            let (number, tid) = (known.lane().shared.number, known.lane().shared.tid);
+            let (number, tid) = (known.lane().shared.number.get(), known.lane().shared.tid);
             let given = known.lane().take_name();
             known.is_named |= given.is_some();
             let name = given.or_else(|| (ask && !known.is_named).then(|| process::thread_name(tid)).flatten());
@@ -222,9 +234,57 @@ impl Drain {
     fn take_words(&mut self, chunk: &Chunk, end: usize) {
         // SAFETY: the chunk's lane has published that many words; none is written twice before the chunk is given back.
         let words = unsafe { chunk.untaken(end) };
-        let Some(first) = words.first() else { return };
         // SAFETY: the writer has a reference to the lane of every chunk it takes.
-        let thread = unsafe { &*chunk.lane.get() }.shared.number;
+        let thread = unsafe { &*chunk.lane.get() }.shared.number.get();
+        self.encode(thread, words);
+        chunk.taken.set(end);
+        if self.output.is_ring() || self.encoded.events.len() >= BATCH {
+            let _ = self.write();
+        }
+    }
+
+    /// Takes these words for events of another thread, behind all that its lane holds.
+    pub(super) fn record_for(&mut self, tid: u32, words: &[u64]) {
+        let thread = self.thread_taken_whole(tid).unwrap_or_else(|| self.thread_without_lane(tid));
+        self.encode(thread, words);
+        // Kept for the next flush to tell.
+        let _ = self.write();
+    }
+
+    /// The number of a thread that has a lane, all of which is taken.
+    fn thread_taken_whole(&mut self, tid: u32) -> Option<u32> {
+        self.meet_new_lanes();
+        let is_it = |known: &&KnownLane| known.lane().shared.tid == tid && !known.lane().has_ended();
+        let lane = self.lanes.iter().find(is_it)?.lane;
+        // SAFETY: the writer's reference.
+        let lane = unsafe { &*lane };
+        for _ in 0..ATTEMPTS {
+            self.take_full_chunks();
+            if let Some((chunk, end)) = lane.partial() {
+                self.take_words(chunk, end);
+                break;
+            }
+            // Without a chunk it has recorded nothing, or waits for room; else a full one came into the queue just now.
+            if !lane.has_chunk() {
+                self.take_full_chunks();
+                break;
+            }
+        }
+        Some(lane.shared.number.get())
+    }
+
+    fn thread_without_lane(&mut self, tid: u32) -> u32 {
+        if let Some(number) = self.without_lane.get(&tid) {
+            return *number;
+        }
+        let number = self.session.next_thread();
+        self.without_lane.insert(tid, number);
+        self.encoder.thread(number, tid, &process::thread_name(tid).unwrap_or_default());
+        number
+    }
+
+    fn encode(&mut self, thread: u32, words: &[u64]) {
+        let Some(first) = words.first() else { return };
         for kind in self.kinds.since(self.known_kinds) {
             let number = self.encoder.kind(kind);
             debug_assert!(number.is_some(), "what is registered can be encoded");
@@ -238,10 +298,6 @@ impl Drain {
         }
         let of = counted(taken.events);
         self.batch = Some(self.batch.map_or(of, |others| others.and(of)));
-        chunk.taken.set(end);
-        if self.output.is_ring() || self.encoded.events.len() >= BATCH {
-            let _ = self.write();
-        }
     }
 
     fn tell_losses(&mut self) {
@@ -256,10 +312,11 @@ impl Drain {
         tell(LossReason::Interrupted, 0, &session.interrupted);
         for known in &self.lanes {
             let shared = &known.lane().shared;
-            tell(LossReason::Full, shared.number, &shared.full);
-            tell(LossReason::Interrupted, shared.number, &shared.interrupted);
-            tell(LossReason::TooLarge, shared.number, &shared.too_large);
-            tell(LossReason::NoMemory, shared.number, &shared.no_memory);
+            let number = shared.number.get();
+            tell(LossReason::Full, number, &shared.full);
+            tell(LossReason::Interrupted, number, &shared.interrupted);
+            tell(LossReason::TooLarge, number, &shared.too_large);
+            tell(LossReason::NoMemory, number, &shared.no_memory);
         }
     }
 

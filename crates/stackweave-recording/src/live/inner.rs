@@ -105,6 +105,26 @@ impl Inner {
         }
     }
 
+    /// The time by the clock that events of this process get.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn ticks(&self) -> u64 {
+        let own = self.own_session().or_else(|| self.begin_in_child());
+        own.unwrap_or_else(|| self.last_session()).clock.ticks()
+    }
+
+    /// Has the writer record these words for another thread.
+    pub(super) fn record_for(&self, tid: u32, words: Vec<u64>) {
+        if self.active.load(Ordering::Acquire) == NOTHING {
+            return;
+        }
+        let Some(session) = self.own_session().or_else(|| self.begin_in_child()) else { return };
+        let (reply, answer) = channel();
+        session.orders.give(Order::RecordFor(tid, words, reply));
+        session.doorbell.ring();
+        let _ = answer.recv();
+    }
+
     /// The session last begun, of whichever process.
     pub(super) fn last_session(&self) -> Arc<Session> {
         let session = self.session.load(Ordering::Acquire);

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use stackweave_core::EventKind;
 
+use crate::file::call_fields::in_file;
+
 /// A kind of a recorder, as [`Recorder::record`](super::Recorder::record) takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KindNumber {
@@ -54,11 +56,11 @@ impl Kinds {
         kinds
     }
 
-    /// The number of a kind, a new one if it is new. `None` if it breaks the rules for fields, if its names are very
+    /// The number of a kind, a new one if it is new. `None` if it breaks the rules for fields or has two calls, if its names are very
     /// long, or 255 are known.
     pub(super) fn register(&self, kind: EventKind) -> Option<KindNumber> {
         let names = kind.name.len() + kind.fields.iter().map(|field| field.name.len()).sum::<usize>();
-        if !kind.is_sound() || names > MAX_NAMES {
+        if in_file(&kind).is_none() || names > MAX_NAMES {
             return None;
         }
         let (words, has_bytes) = (u8::try_from(kind.words()).ok()?, kind.has_bytes());

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 use super::chunk::{CHUNK_WORDS, Chunk};
+use super::chunk_start::ChunkStart;
 use super::pool::Refusal;
 use super::session::Session;
 use super::tally::Tally;
@@ -46,8 +47,8 @@ pub(super) struct Shared {
     has_ended: AtomicBool,
     /// The next one that the writer does not know yet.
     pub(super) next_new: AtomicPtr<Lane>,
-    /// The number of its thread in the recording, from 1.
-    pub(super) number: u32,
+    /// The number of its thread in the recording, from 1. The writer's: it may have given the thread one before.
+    pub(super) number: Cell<u32>,
     pub(super) tid: u32,
     /// A name that the thread was given, boxed, until the writer takes it.
     name: AtomicPtr<String>,
@@ -98,7 +99,7 @@ impl Lane {
                 references: AtomicU32::new(2),
                 has_ended: AtomicBool::new(false),
                 next_new: AtomicPtr::new(ptr::null_mut()),
-                number,
+                number: Cell::new(number),
                 // SAFETY: has no conditions.
                 tid: unsafe { libc::gettid() }.unsigned_abs(),
                 name: AtomicPtr::new(ptr::null_mut()),
@@ -150,7 +151,7 @@ impl Lane {
     /// one. [`Lane::leave`] must follow.
     #[inline]
     pub(super) fn enter(&self, session: usize) -> bool {
-        if self.key.load(Ordering::Relaxed) != session {
+        if !self.is_ready_for(session) {
             return false;
         }
         self.key.store(BUSY, Ordering::Relaxed);
@@ -164,10 +165,27 @@ impl Lane {
         self.key.store(session, Ordering::Relaxed);
     }
 
+    /// The time by the clock of its session.
+    #[inline]
+    pub(super) fn ticks(&self) -> u64 {
+        self.clock.ticks()
+    }
+
+    /// Whether it is the lane of the session with this address, and its thread is not in the middle of an event.
+    #[inline]
+    pub(super) fn is_ready_for(&self, session: usize) -> bool {
+        self.key.load(Ordering::Relaxed) == session
+    }
+
     /// Adds an event, between [`Lane::enter`] and [`Lane::leave`].
     #[inline]
     pub(super) fn append(&self, kind: u8, words: &[u64]) {
-        let ticks = self.clock.ticks();
+        self.append_at(self.clock.ticks(), kind, words);
+    }
+
+    /// The same, at a time that the caller knows.
+    #[inline]
+    pub(super) fn append_at(&self, ticks: u64, kind: u8, words: &[u64]) {
         let Some(cursor) = self.room(1 + words.len(), ticks) else { return };
         // SAFETY: there is room for the head and the words from the cursor on, in a chunk that is this thread's.
         unsafe {
@@ -210,12 +228,12 @@ impl Lane {
     #[inline]
     fn room(&self, words: usize, ticks: u64) -> Option<usize> {
         let cursor = self.cursor.load(Ordering::Relaxed);
-        if self.end.get() - cursor >= words * WORD { Some(cursor) } else { self.next_chunk(ticks) }
+        if self.end.get() - cursor >= words * WORD { Some(cursor) } else { self.next_chunk(words, ticks) }
     }
 
     #[cold]
     #[inline(never)]
-    fn next_chunk(&self, ticks: u64) -> Option<usize> {
+    fn next_chunk(&self, words: usize, ticks: u64) -> Option<usize> {
         let session = self.session();
         if session.is_of_another_process() {
             session.leave_to_parent();
@@ -225,7 +243,10 @@ impl Lane {
         match session.next_chunk() {
             Ok(chunk) => {
                 self.begin(chunk);
-                return Some(Chunk::start(chunk));
+                if let Some(hook) = session.chunk_hook.get() {
+                    hook(&mut ChunkStart::new(self, ticks, words));
+                }
+                return Some(self.cursor.load(Ordering::Relaxed));
             }
             Err(Refusal::Full) => self.shared.full.add(ticks),
             Err(Refusal::NoMemory) => self.shared.no_memory.add(ticks),
@@ -287,6 +308,11 @@ impl Lane {
         // another's.
         let chunk = unsafe { &*Chunk::of_position(cursor) };
         (chunk.sequence.get() == self.shared.expected.get()).then(|| (chunk, chunk.words_before(cursor)))
+    }
+
+    /// The writer's: whether a chunk is being filled.
+    pub(super) fn has_chunk(&self) -> bool {
+        self.cursor.load(Ordering::Acquire) != 0
     }
 
     /// Names the thread. The writer will tell it.

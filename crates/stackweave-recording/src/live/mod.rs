@@ -7,6 +7,7 @@
 //! often as [`Options::flush_every`] says, without the thread noticing.
 
 mod chunk;
+mod chunk_start;
 mod drain;
 mod file_sink;
 mod fork;
@@ -29,6 +30,7 @@ mod tally;
 mod thread_words;
 mod writer;
 
+pub use chunk_start::{ChunkHook, ChunkStart};
 pub use kinds::KindNumber;
 pub use options::{Options, Ring, WhenFull};
 pub use outcome::{FlushError, RecorderStats, StartError, Summary};

@@ -18,6 +18,8 @@ pub(super) enum Order {
     Tell(Answered, Sender<Result<(), FlushError>>),
     /// Name a thread, by the number the kernel has for it.
     Name(u32, String),
+    /// Take these words as events of a thread, by the number the kernel has for it, behind all that it has recorded.
+    RecordFor(u32, Vec<u64>, Sender<()>),
     /// Write the ring to this file, or to the recording's own.
     Dump(Option<PathBuf>, Sender<Result<PathBuf, FlushError>>),
     /// Write all, and end.

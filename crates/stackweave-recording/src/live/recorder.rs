@@ -12,10 +12,11 @@ use std::{env, fmt};
 use stackweave_core::{EventKind, Names, RawFrame, StackId};
 use stackweave_store::StackTable;
 
+use super::chunk_start::{ChunkHook, HookSlot};
 use super::inner::{Inner, VARIABLE};
 use super::kinds::{self, KindNumber, Kinds};
 use super::lanes;
-use super::options::Options;
+use super::options::{Options, WhenFull};
 use super::orders::Order;
 use super::outcome::{FlushError, RecorderStats, StartError, Summary};
 use super::session::Setting;
@@ -41,8 +42,8 @@ impl Recorder {
     ) -> Result<Self, StartError> {
         options.path = std::path::absolute(&options.path)
             .map_err(|error| StartError::File { path: options.path.clone(), error })?;
-        let kinds = Arc::new(Kinds::new());
-        Inner::begin(Setting { options, is_beside: false, stacks, names, kinds }).map(Self)
+        let (kinds, chunk_hook) = (Arc::new(Kinds::new()), HookSlot::default());
+        Inner::begin(Setting { options, is_beside: false, stacks, names, kinds, chunk_hook }).map(Self)
     }
 
     /// Starts recording if the program was started by one that records, and that has asked for it
@@ -53,13 +54,14 @@ impl Recorder {
     ) -> Result<Option<Self>, StartError> {
         let options = env::var_os(VARIABLE).and_then(|text| Options::from_environment(&text));
         let Some(options) = options else { return Ok(None) };
-        let kinds = Arc::new(Kinds::new());
-        let begun = Inner::begin(Setting { options, is_beside: true, stacks, names, kinds })?;
+        let (kinds, chunk_hook) = (Arc::new(Kinds::new()), HookSlot::default());
+        let begun = Inner::begin(Setting { options, is_beside: true, stacks, names, kinds, chunk_hook })?;
         Ok(Some(Self(begun)))
     }
 
-    /// Declares a kind of events; the same number for equal ones. `None` if it breaks the rules for fields, or
-    /// there are 255 already.
+    /// Declares a kind of events; the same number for equal ones. `None` if it breaks the rules for fields or has two
+    /// calls, or there are 255 already. A [`FieldType::Call`](stackweave_core::FieldType::Call) is two frames in the file,
+    /// called `frame` and `caller`.
     pub fn register(&self, kind: EventKind) -> Option<KindNumber> {
         self.0.setting.kinds.register(kind)
     }
@@ -82,6 +84,73 @@ impl Recorder {
         } else {
             self.0.with_lane(&|lane| lane.append(kind.number, words));
         }
+    }
+
+    /// The time that [`Recorder::record`] would give to an event now.
+    #[inline]
+    pub fn ticks_now(&self) -> u64 {
+        // SAFETY: as in `record`.
+        match unsafe { lanes::last().as_ref() } {
+            Some(lane) if lane.is_ready_for(self.0.active()) => lane.ticks(),
+            _ => self.0.ticks(),
+        }
+    }
+
+    /// Records an event as [`Recorder::record`] does, but at a time that the caller knows from [`Recorder::ticks_now`], in
+    /// this process: a forked child counts from anew.
+    ///
+    /// The events of a thread stay in the order in which they were recorded, whatever their times. Where one is earlier
+    /// than the event before it, readers of one thread get it as it is; readers of all threads in the order of time get
+    /// it as early as its thread's order allows; and a span never ends before it has begun.
+    #[inline]
+    pub fn record_at(&self, ticks: u64, kind: KindNumber, words: &[u64]) {
+        debug_assert!(words.len() == usize::from(kind.words) && !kind.has_bytes, "not the fields of kind {kind:?}");
+        if words.len() != usize::from(kind.words) || kind.has_bytes {
+            return;
+        }
+        let active = self.0.active();
+        // SAFETY: as in `record`.
+        if let Some(lane) = unsafe { lanes::last().as_ref() }
+            && lane.enter(active)
+        {
+            lane.append_at(ticks, kind.number, words);
+            lane.leave(active);
+        } else {
+            self.0.with_lane(&|lane| lane.append_at(ticks, kind.number, words));
+        }
+    }
+
+    /// Records events for the thread that has this number in the kernel, and that can't do it itself: behind all that it has
+    /// recorded so far, and before what it records once this has returned. A thread that has recorded nothing yet gets its place
+    /// in the recording by it. Events with bytes, or with another number of words than their kind has, are left out.
+    ///
+    /// Allocates, and waits for the writer; not for signal handlers. If that thread is recording meanwhile, its event may
+    /// come before or behind these. The memory that these take is not that of [`Options::memory`].
+    pub fn record_for<W: AsRef<[u64]>>(&self, tid: u32, events: &[(u64, KindNumber, W)]) {
+        let mut words = Vec::with_capacity(3 * events.len());
+        for (ticks, kind, fields) in events {
+            let fields = fields.as_ref();
+            debug_assert!(fields.len() == usize::from(kind.words) && !kind.has_bytes, "not the fields of {kind:?}");
+            if fields.len() == usize::from(kind.words) && !kind.has_bytes {
+                words.push(ticks << 8 | u64::from(kind.number));
+                words.extend_from_slice(fields);
+            }
+        }
+        if !words.is_empty() {
+            self.0.record_for(tid, words);
+        }
+    }
+
+    /// Has `hook` called by each thread that begins a new buffer, so that it can say there what is open. Only where events
+    /// may get lost on purpose: in a ring, and with [`WhenFull::Drop`]; says whether that is so. Forked children have the
+    /// same hook.
+    pub fn at_each_chunk(&self, hook: Option<ChunkHook>) -> bool {
+        let options = &self.0.setting.options;
+        let is_used = options.ring.is_some() || options.when_full == WhenFull::Drop;
+        if is_used {
+            self.0.setting.chunk_hook.set(hook);
+        }
+        is_used
     }
 
     /// Records an event of a kind whose last field is a byte string. It must fit into a buffer: more than some 65,000

@@ -11,6 +11,7 @@ use stackweave_core::Names;
 use stackweave_store::StackTable;
 
 use super::chunk::{Chunk, FullChunks};
+use super::chunk_start::HookSlot;
 use super::fork;
 use super::futex::Doorbell;
 use super::kinds::Kinds;
@@ -32,6 +33,7 @@ pub(super) struct Setting {
     pub(super) stacks: &'static StackTable,
     pub(super) names: Arc<dyn Names + Send + Sync>,
     pub(super) kinds: Arc<Kinds>,
+    pub(super) chunk_hook: HookSlot,
 }
 
 impl fmt::Debug for Setting {
@@ -59,6 +61,7 @@ pub(super) struct Session {
     pub(super) clock: Clock,
     pub(super) first_point: ClockPoint,
     when_full: WhenFull,
+    pub(super) chunk_hook: HookSlot,
     pub(super) pool: Pool,
     pub(super) full: FullChunks,
     pub(super) doorbell: Doorbell,
@@ -92,6 +95,7 @@ impl Session {
             clock,
             first_point,
             when_full: setting.options.when_full,
+            chunk_hook: setting.chunk_hook.clone(),
             pool: Pool::new(setting.options.memory),
             full: FullChunks::new(),
             doorbell: Doorbell::new(),

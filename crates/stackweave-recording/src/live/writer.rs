@@ -119,6 +119,10 @@ impl Writer {
                         let _ = reply.send(flushed.clone());
                     }
                     Order::Name(tid, name) => self.drain.name(tid, name),
+                    Order::RecordFor(tid, words, reply) => {
+                        self.drain.record_for(tid, &words);
+                        let _ = reply.send(());
+                    }
                     Order::Dump(path, reply) => {
                         let _ = reply.send(self.dump(path));
                     }

@@ -31,14 +31,14 @@ pub fn fixed_start() -> Start {
     }
 }
 
-/// The kinds that come with Stackweave, and one with every type of field.
+/// The kinds that come with Stackweave, and one with every type of field that files have.
 fn declare(encoder: &mut Encoder) {
     let known = [EventKind::BEGIN, EventKind::END, EventKind::ALLOCATE, EventKind::FREE, EventKind::COUNTER];
     for kind in known.iter().chain([&EventKind::INSTANT_WITH]) {
         encoder.kind(kind).unwrap();
     }
     let field = |of: FieldType| Field { name: of.as_str().into(), of };
-    let fields = FieldType::ALL.map(field).to_vec();
+    let fields: Vec<_> = FieldType::ALL.into_iter().filter(|of| *of != FieldType::Call).map(field).collect();
     encoder.kind(&EventKind { name: "everything".into(), role: Role::Instant, fields: fields.into() }).unwrap();
 }
 
