@@ -36,6 +36,21 @@ impl Lists {
     }
 }
 
+/// The states of the threads of the interpreter that this thread runs. The GIL is held.
+pub(crate) fn states_of_this_interpreter(interpreter: &Interpreter) -> Vec<u64> {
+    let Ok(lists) = Lists::look_up(interpreter) else { return Vec::new() };
+    let mut states = Vec::new();
+    // SAFETY: the GIL is held: no thread leaves the list. New ones come before the first.
+    unsafe {
+        let mut state = (lists.first_thread)((lists.this_interpreter)());
+        while !state.is_null() {
+            states.push(state as u64);
+            state = (lists.next_thread)(state);
+        }
+    }
+    states
+}
+
 impl PythonSource {
     /// The threads whose frames can't change while the GIL is held, each with its `threading.get_ident`. From 3.12 on,
     /// where interpreters may have a GIL each, those of this interpreter; before, those of all. Empty without the GIL,

@@ -3,6 +3,29 @@
 //! Whoever observes is compiled into the functions that the interpreter calls, once for each version's frames: nothing is
 //! looked up on the way.
 
+mod api;
+mod callback;
+mod current_state;
+mod error;
+mod eval_hook;
+mod evaluated;
+mod frame;
+mod hooks;
+mod look;
+mod monitoring;
+mod monitoring_callbacks;
+mod native;
+mod profile_function;
+mod profile_slot;
+mod stack_guard;
+#[path = "thread_memory_x86_64.rs"]
+mod thread_memory;
+
+pub use error::HookError;
+pub use hooks::{HookOptions, Hooks, Mechanism};
+pub use look::{FrameAt, known_code};
+pub use native::native_definition;
+
 /// How a frame comes to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entering {

@@ -36,6 +36,14 @@ pub(crate) struct ThreadLayout {
     /// Whether a thread keeps, in its own storage, the state it activated last. Before 3.12 it keeps the state it
     /// activated first, and the one that holds the GIL is known by a global only.
     pub(crate) follows_swaps: bool,
+    pub(crate) profile: ProfileLayout,
+}
+
+/// What a thread state says of its profile function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProfileLayout {
+    pub(crate) function: usize,
+    pub(crate) object: usize,
 }
 
 /// How the frames of a thread hang together, and what marks an activation of the eval loop.
@@ -61,11 +69,15 @@ pub(crate) struct FrameLayout {
     pub(crate) instruction: usize,
     /// Who owns the frame, as one byte. Not on 3.10.
     pub(crate) owner: usize,
+    /// The dictionary of the module that it runs in.
+    pub(crate) globals: usize,
 }
 
 /// `PyCodeObject`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodeLayout {
+    /// `co_flags`, 32 bits wide.
+    pub(crate) flags: usize,
     pub(crate) filename: usize,
     pub(crate) name: usize,
     /// From 3.11 on.

@@ -1,6 +1,6 @@
 //! Python 3.10: frames are objects, each Python call has an eval loop of its own.
 
-use super::{Chain, CodeLayout, FrameLayout, Layout, TEXT_3_10, ThreadLayout};
+use super::{Chain, CodeLayout, FrameLayout, Layout, ProfileLayout, TEXT_3_10, ThreadLayout};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -9,9 +9,11 @@ pub(super) const LAYOUT: Layout = Layout {
         chain: Chain::FrameObjects { frame: 24, c_frame: 48, previous_c_frame: 8, last_c_frame: 264 },
         thread_id: 176,
         follows_swaps: false,
+        profile: ProfileLayout { function: 56, object: 72 },
     },
-    frame: FrameLayout { code: 32, previous: 24, instruction: 96, owner: 0 },
+    frame: FrameLayout { code: 32, previous: 24, instruction: 96, owner: 0, globals: 48 },
     code: CodeLayout {
+        flags: 36,
         filename: 104,
         name: 112,
         qualname: None,

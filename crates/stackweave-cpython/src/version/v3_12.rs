@@ -1,6 +1,6 @@
 //! Python 3.12: shim frames on the C stack, still reached through `_PyCFrame`.
 
-use super::{Chain, CodeLayout, FrameLayout, Layout, TEXT_3_12, ThreadLayout};
+use super::{Chain, CodeLayout, FrameLayout, Layout, ProfileLayout, TEXT_3_12, ThreadLayout};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -9,9 +9,11 @@ pub(super) const LAYOUT: Layout = Layout {
         chain: Chain::ShimsBehindCFrame { c_frame: 56, current_frame: 0, previous_c_frame: 8 },
         thread_id: 136,
         follows_swaps: true,
+        profile: ProfileLayout { function: 64, object: 80 },
     },
-    frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 70 },
+    frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 70, globals: 24 },
     code: CodeLayout {
+        flags: 48,
         filename: 112,
         name: 120,
         qualname: Some(128),

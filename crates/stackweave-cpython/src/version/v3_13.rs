@@ -1,13 +1,19 @@
 //! Python 3.13: the thread state leads to the frame itself; hot instantiations push a hidden frame.
 
-use super::{Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, Layout, TEXT_3_12, ThreadLayout};
+use super::{Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, Layout, ProfileLayout, TEXT_3_12, ThreadLayout};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
     minor: 13,
-    thread: ThreadLayout { chain: Chain::Shims { current_frame: 72 }, thread_id: 152, follows_swaps: true },
-    frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 70 },
+    thread: ThreadLayout {
+        chain: Chain::Shims { current_frame: 72 },
+        thread_id: 152,
+        follows_swaps: true,
+        profile: ProfileLayout { function: 80, object: 96 },
+    },
+    frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 70, globals: 24 },
     code: CodeLayout {
+        flags: 48,
         filename: 112,
         name: 120,
         qualname: Some(128),

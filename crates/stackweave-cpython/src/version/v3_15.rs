@@ -1,13 +1,19 @@
 //! Python 3.15: as 3.14, and a sentinel frame in the thread state ends every chain.
 
-use super::{Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, Layout, TEXT_3_12, ThreadLayout};
+use super::{Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, Layout, ProfileLayout, TEXT_3_12, ThreadLayout};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
     minor: 15,
-    thread: ThreadLayout { chain: Chain::Shims { current_frame: 72 }, thread_id: 176, follows_swaps: true },
-    frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 74 },
+    thread: ThreadLayout {
+        chain: Chain::Shims { current_frame: 72 },
+        thread_id: 176,
+        follows_swaps: true,
+        profile: ProfileLayout { function: 104, object: 120 },
+    },
+    frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 74, globals: 24 },
     code: CodeLayout {
+        flags: 48,
         filename: 112,
         name: 120,
         qualname: Some(128),

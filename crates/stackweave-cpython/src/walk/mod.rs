@@ -11,7 +11,7 @@ mod entry_flags;
 mod form;
 mod frame_objects;
 mod interrupted;
-mod place;
+pub(crate) mod place;
 mod plain;
 pub(crate) mod record;
 mod replay;
@@ -37,11 +37,11 @@ use crate::thread_state::ThreadStatePointer;
 use crate::version::Chain;
 
 /// The owner of a frame that ends an activation: the eval loop itself. Higher ones are other frames that run no Python.
-const SHIM: u8 = 3;
+pub(crate) const SHIM: u8 = 3;
 /// The size of a code unit in bytes.
-const UNIT: u64 = 2;
+pub(crate) const UNIT: u64 = 2;
 /// Code pointers in frames carry up to two tag bits.
-const TAG: u64 = 3;
+pub(crate) const TAG: u64 = 3;
 /// No activation has more frames.
 const LONGEST_CHAIN: usize = 1 << 20;
 /// So many frames that are not shown may come on top of those that are.

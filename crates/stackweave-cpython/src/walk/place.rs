@@ -14,7 +14,7 @@ const PROLOGUE: u64 = 128;
 const LONGEST_CODE: u64 = 1 << 31;
 
 /// Where in its code a frame stands.
-pub(super) enum Place {
+pub(crate) enum Place {
     /// At the instruction with this offset.
     At(u32),
     /// The same, in a part of the code that only a generator's frame is shown in.
@@ -31,7 +31,7 @@ pub(super) enum Place {
 /// # Safety
 /// `code` and `instruction` are those of a live frame of this layout that runs Python.
 #[inline(always)]
-pub(super) unsafe fn place_in_code(layout: &Layout, code: u64, instruction: u64, owner: u8) -> Place {
+pub(crate) unsafe fn place_in_code(layout: &Layout, code: u64, instruction: u64, owner: u8) -> Place {
     let offset = instruction.wrapping_sub(code).wrapping_sub(layout.code.units as u64);
     if offset >= LONGEST_CODE {
         // One unit before the first stands for a frame that has run nothing.

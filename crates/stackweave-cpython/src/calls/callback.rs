@@ -1,0 +1,118 @@
+//! Objects that the interpreter calls, and that lead straight to a function of ours: what a `builtin_function` costs
+//! beside its work is left out.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::ptr;
+
+use super::api::{Api, Reference};
+use super::error::HookError;
+use crate::interpreter::{Interpreter, first_of};
+use crate::public_api::Object;
+
+/// `vectorcallfunc`: what is called, the arguments, how many, the names of keywords.
+pub(super) type Vectorcall = unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object;
+
+/// An object: its header of two words, and the function.
+const SIZE: c_int = 24;
+const FUNCTION: usize = 16;
+
+const CALL_SLOT: c_int = 50;
+const MEMBERS_SLOT: c_int = 72;
+const SIZE_MEMBER: c_int = 19;
+const READ_ONLY: c_int = 1;
+/// Has a vectorcall function; is made by nobody else; has a version tag, as all types.
+const FLAGS: c_uint = 1 << 11 | 1 << 7 | 1 << 18;
+
+/// `PyMemberDef`.
+#[repr(C)]
+struct Member {
+    name: *const c_char,
+    kind: c_int,
+    offset: usize,
+    flags: c_int,
+    doc: *const c_char,
+}
+
+/// `PyType_Slot`.
+#[repr(C)]
+struct Slot {
+    slot: c_int,
+    value: *mut c_void,
+}
+
+/// `PyType_Spec`.
+#[repr(C)]
+struct Spec {
+    name: *const c_char,
+    size: c_int,
+    item_size: c_int,
+    flags: c_uint,
+    slots: *mut Slot,
+}
+
+/// The members of the type, which keeps a pointer to them up to 3.10.
+#[expect(dead_code, reason = "only the interpreter reads it")]
+struct Members([Member; 2]);
+
+// SAFETY: constant.
+unsafe impl Sync for Members {}
+
+static MEMBERS: Members = Members([
+    Member {
+        name: c"__vectorcalloffset__".as_ptr(),
+        kind: SIZE_MEMBER,
+        offset: FUNCTION,
+        flags: READ_ONLY,
+        doc: ptr::null(),
+    },
+    Member { name: ptr::null(), kind: 0, offset: 0, flags: 0, doc: ptr::null() },
+]);
+
+/// The type of those objects.
+#[derive(Debug)]
+pub(super) struct CallbackType {
+    itself: Reference,
+    allocate: unsafe extern "C" fn(Object, isize) -> Object,
+    api: &'static Api,
+}
+
+impl CallbackType {
+    /// # Safety
+    /// The GIL is held.
+    pub(super) unsafe fn new(interpreter: &Interpreter, api: &'static Api) -> Result<Self, HookError> {
+        let symbols = interpreter.symbols;
+        // SAFETY: the signatures are those of the documentation; the type copies the description.
+        unsafe {
+            let make: unsafe extern "C" fn(*mut Spec) -> Object = first_of(symbols, &[c"PyType_FromSpec"])?;
+            let call: unsafe extern "C" fn(Object, Object, Object) -> Object =
+                first_of(symbols, &[c"PyVectorcall_Call"])?;
+            let mut slots = [
+                Slot { slot: CALL_SLOT, value: call as *mut c_void },
+                Slot { slot: MEMBERS_SLOT, value: (&raw const MEMBERS).cast_mut().cast() },
+                Slot { slot: 0, value: ptr::null_mut() },
+            ];
+            let mut spec = Spec {
+                name: c"stackweave.callback".as_ptr(),
+                size: SIZE,
+                item_size: 0,
+                flags: FLAGS,
+                slots: slots.as_mut_ptr(),
+            };
+            let itself = api.own(make(&raw mut spec))?;
+            Ok(Self { itself, allocate: first_of(symbols, &[c"PyType_GenericAlloc"])?, api })
+        }
+    }
+
+    /// An object that calls this function.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub(super) unsafe fn callback(&self, function: Vectorcall) -> Result<Reference, HookError> {
+        // SAFETY: the GIL is held; the object is new, and large enough for the word behind its header.
+        unsafe {
+            let callback = self.api.own((self.allocate)(self.itself.object(), 0))?;
+            callback.object().byte_add(FUNCTION).cast::<Vectorcall>().write(function);
+            Ok(callback)
+        }
+    }
+}

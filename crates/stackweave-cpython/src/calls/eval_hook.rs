@@ -1,0 +1,284 @@
+//! The frame evaluation function of PEP 523, on 3.10 and 3.11: the interpreter calls it for each frame that is to run.
+//!
+//! The functions that are called with each frame: no allocation, no lock, no Python code but the frame's own. A thread
+//! that is stopped in there when the interpreter shuts down is unwound by force, so they have nothing to drop.
+
+use core::ffi::{c_int, c_void};
+use core::mem;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use super::error::HookError;
+use super::evaluated::Evaluated;
+use super::frame::{Frame, field};
+use super::{CallFrame, CallObserver, Entering, Leaving, stack_guard};
+use crate::interpreter::{Interpreter, first_of};
+use crate::public_api::Object;
+
+pub(super) const NEWEST: u8 = 11;
+
+/// A thread state, a frame, and whether an exception is thrown into it.
+type Evaluate = unsafe extern "C-unwind" fn(u64, u64, c_int) -> Object;
+
+/// `recursion_depth` and `recursion_headroom` of a thread state of 3.10.
+const DEPTH_3_10: usize = 32;
+const HEADROOM_3_10: usize = 36;
+/// Below, there is no need to ask for the limit: no smaller one can be set to any use.
+const SHALLOW: c_int = 40;
+/// `f_state` of a frame of 3.10.
+const STATE_3_10: usize = 108;
+/// `recursion_remaining` and `recursion_headroom` of a thread state of 3.11.
+const REMAINING_3_11: usize = 32;
+const HEADROOM_3_11: usize = 40;
+/// `gi_frame_state` of the generator that a frame of 3.11 is part of, so far before the frame.
+const GENERATOR_STATE_BEFORE: u64 = 5;
+const SUSPENDED: i8 = -1;
+/// `co_flags` of generators, coroutines and asynchronous generators.
+const MAKES_GENERATOR: u32 = 0x20 | 0x80 | 0x200;
+
+/// What ran frames before. Set before ours can be called, and kept: who came after us may call us for ever.
+static PREVIOUS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+/// Ours, as long as somebody may call it.
+static OURS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static IS_TELLING: AtomicBool = AtomicBool::new(false);
+/// How many evaluations run with the hook off, for want of stack.
+static ASIDE: AtomicU64 = AtomicU64::new(0);
+static STEPPED_ASIDE: AtomicU64 = AtomicU64::new(0);
+static SET: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static GET: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static THIS_INTERPRETER: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static RECURSION_LIMIT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// The hook, as long as it tells.
+#[derive(Debug)]
+pub(super) struct EvalHook {
+    stepped_aside_before: u64,
+}
+
+impl EvalHook {
+    /// # Safety
+    /// The GIL is held.
+    pub(super) unsafe fn install<O: CallObserver>(interpreter: &Interpreter) -> Result<Self, HookError> {
+        let symbols = interpreter.symbols;
+        for (slot, name) in [
+            (&SET, c"_PyInterpreterState_SetEvalFrameFunc"),
+            (&GET, c"_PyInterpreterState_GetEvalFrameFunc"),
+            (&THIS_INTERPRETER, c"PyInterpreterState_Get"),
+            (&RECURSION_LIMIT, c"Py_GetRecursionLimit"),
+        ] {
+            // SAFETY: kept as a pointer, and called with the signature of the headers.
+            slot.store(unsafe { first_of::<*mut c_void>(symbols, &[name])? }, Ordering::Relaxed);
+        }
+        let ours = if interpreter.layout.minor == 10 { evaluate_3_10::<O> } else { evaluate_3_11::<O> as Evaluate };
+        let ours = ours as *mut c_void;
+        // SAFETY: the GIL is held, and the functions are there.
+        unsafe {
+            let now = get();
+            let left = OURS.load(Ordering::Relaxed);
+            if left.is_null() || (now == left && left == ours) {
+                if now != ours {
+                    PREVIOUS.store(now, Ordering::Relaxed);
+                    OURS.store(ours, Ordering::Relaxed);
+                    set(ours);
+                }
+            } else if left != ours {
+                return Err(HookError::EvalHookBuried);
+            } else if now == PREVIOUS.load(Ordering::Relaxed) {
+                set(ours);
+            }
+        }
+        IS_TELLING.store(true, Ordering::Relaxed);
+        Ok(Self { stepped_aside_before: STEPPED_ASIDE.load(Ordering::Relaxed) })
+    }
+
+    pub(super) fn stepped_aside(&self) -> u64 {
+        STEPPED_ASIDE.load(Ordering::Relaxed) - self.stepped_aside_before
+    }
+
+    /// What was there before is put back, unless somebody has come after us, who may call us.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    #[expect(clippy::unused_self, reason = "the hook is the process's, and ends with this")]
+    pub(super) unsafe fn remove(&mut self) {
+        IS_TELLING.store(false, Ordering::Relaxed);
+        let ours = OURS.load(Ordering::Relaxed);
+        // SAFETY: the GIL is held, and the functions are there.
+        unsafe {
+            if get() == ours {
+                set(PREVIOUS.load(Ordering::Relaxed));
+                OURS.store(ptr::null_mut(), Ordering::Relaxed);
+            } else if ASIDE.load(Ordering::Relaxed) > 0 && get() == PREVIOUS.load(Ordering::Relaxed) {
+                OURS.store(ptr::null_mut(), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The GIL is held, and `install` has found the functions.
+unsafe fn get() -> *mut c_void {
+    // SAFETY: the signatures are those of the headers.
+    unsafe {
+        let get: unsafe extern "C" fn(*mut c_void) -> *mut c_void = mem::transmute(GET.load(Ordering::Relaxed));
+        get(this_interpreter())
+    }
+}
+
+/// # Safety
+/// As for [`get`].
+unsafe fn set(evaluate: *mut c_void) {
+    // SAFETY: the signatures are those of the headers.
+    unsafe {
+        let set: unsafe extern "C" fn(*mut c_void, *mut c_void) = mem::transmute(SET.load(Ordering::Relaxed));
+        set(this_interpreter(), evaluate);
+    }
+}
+
+/// # Safety
+/// As for [`get`].
+unsafe fn this_interpreter() -> *mut c_void {
+    // SAFETY: the signature is that of the documentation.
+    unsafe {
+        let this: unsafe extern "C" fn() -> *mut c_void = mem::transmute(THIS_INTERPRETER.load(Ordering::Relaxed));
+        this()
+    }
+}
+
+/// Runs a frame as it would be without us.
+///
+/// # Safety
+/// The arguments are those of the interpreter.
+#[inline(always)]
+unsafe fn run(state: u64, frame: u64, throw: c_int) -> Object {
+    // SAFETY: what was there before takes the same arguments.
+    unsafe { mem::transmute::<*mut c_void, Evaluate>(PREVIOUS.load(Ordering::Relaxed))(state, frame, throw) }
+}
+
+/// # Safety
+/// The interpreter calls it.
+unsafe extern "C-unwind" fn evaluate_3_10<O: CallObserver>(state: u64, frame: u64, throw: c_int) -> Object {
+    // SAFETY: the frame is alive until this returns, and linked to its caller; this is a mechanism, on its thread.
+    unsafe {
+        if !IS_TELLING.load(Ordering::Relaxed) || is_refused_3_10(state) {
+            return run(state, frame, throw);
+        }
+        let told = Frame::<10>::new(frame);
+        let entering = match (throw, told.unit()) {
+            (0, u32::MAX) => Entering::Call,
+            (0, _) => Entering::Resume,
+            _ => Entering::Throw,
+        };
+        O::enter(entering, told);
+        let result = run(state, frame, throw);
+        if IS_TELLING.load(Ordering::Relaxed) {
+            let is_suspended = field::<i8>(frame, STATE_3_10) == SUSPENDED;
+            O::leave(leaving(result, is_suspended), told);
+        }
+        result
+    }
+}
+
+/// # Safety
+/// The interpreter calls it.
+unsafe extern "C-unwind" fn evaluate_3_11<O: CallObserver>(state: u64, frame: u64, throw: c_int) -> Object {
+    // SAFETY: the frame is alive when this is called. One in a generator is so when it returns; of others only the
+    // address is used then. This is a mechanism, on the thread of the frame.
+    unsafe {
+        let about_to_run = Frame::<11>::new(frame);
+        let is_in_generator = about_to_run.is_in_generator();
+        // A frame that is not yet in the generator that it will be part of only makes that.
+        let only_makes_generator = !is_in_generator && about_to_run.code_flags() & MAKES_GENERATOR != 0;
+        if !IS_TELLING.load(Ordering::Relaxed) || only_makes_generator || is_refused_3_11(state) {
+            return run(state, frame, throw);
+        }
+        if !stack_guard::has_room() {
+            return step_aside(state, frame, throw);
+        }
+        let entering = if throw != 0 {
+            Entering::Throw
+        } else if is_in_generator && !about_to_run.is_before(about_to_run.first_traceable()) {
+            Entering::Resume
+        } else {
+            Entering::Call
+        };
+        let told = Evaluated::entering(about_to_run, state);
+        O::enter(entering, told);
+        let result = run(state, frame, throw);
+        if IS_TELLING.load(Ordering::Relaxed) {
+            let is_suspended = is_in_generator && field::<i8>(frame - GENERATOR_STATE_BEFORE, 0) == SUSPENDED;
+            O::leave(leaving(result, is_suspended), told.ended());
+        }
+        result
+    }
+}
+
+#[inline(always)]
+fn leaving(result: Object, is_suspended: bool) -> Leaving {
+    if result.is_null() {
+        Leaving::Raise
+    } else if is_suspended {
+        Leaving::Yield
+    } else {
+        Leaving::Return
+    }
+}
+
+/// Whether the interpreter will refuse to run a frame, since the recursion is too deep: then it never begins.
+///
+/// # Safety
+/// The state is this thread's.
+#[inline(always)]
+unsafe fn is_refused_3_10(state: u64) -> bool {
+    // SAFETY: passed on to the caller.
+    let depth: c_int = unsafe { field(state, DEPTH_3_10) };
+    // SAFETY: as above.
+    depth > SHALLOW && unsafe { is_at_limit_3_10(state, depth) }
+}
+
+/// # Safety
+/// The state is this thread's.
+#[inline(never)]
+unsafe fn is_at_limit_3_10(state: u64, depth: c_int) -> bool {
+    // SAFETY: passed on to the caller; the signature is that of the documentation.
+    unsafe {
+        let limit: unsafe extern "C" fn() -> c_int = mem::transmute(RECURSION_LIMIT.load(Ordering::Relaxed));
+        depth >= limit() && field::<c_int>(state, HEADROOM_3_10) == 0
+    }
+}
+
+/// The same on 3.11, where the state knows what is left.
+///
+/// # Safety
+/// The state is this thread's.
+#[inline(always)]
+unsafe fn is_refused_3_11(state: u64) -> bool {
+    // SAFETY: passed on to the caller.
+    unsafe { field::<c_int>(state, REMAINING_3_11) <= 0 && field::<c_int>(state, HEADROOM_3_11) == 0 }
+}
+
+/// Runs a frame with the hook off, so that deeper calls take no more of the C stack than without it. Other threads are
+/// not told of either meanwhile.
+///
+/// # Safety
+/// The arguments are those of the interpreter.
+#[cold]
+#[inline(never)]
+unsafe fn step_aside(state: u64, frame: u64, throw: c_int) -> Object {
+    STEPPED_ASIDE.fetch_add(1, Ordering::Relaxed);
+    let (ours, previous) = (OURS.load(Ordering::Relaxed), PREVIOUS.load(Ordering::Relaxed));
+    // SAFETY: the GIL is held before and after; passed on to the caller.
+    unsafe {
+        if get() != ours {
+            return run(state, frame, throw);
+        }
+        set(previous);
+        ASIDE.fetch_add(1, Ordering::Relaxed);
+        let result = run(state, frame, throw);
+        ASIDE.fetch_sub(1, Ordering::Relaxed);
+        if IS_TELLING.load(Ordering::Relaxed) && get() == previous {
+            set(ours);
+        }
+        result
+    }
+}

@@ -1,0 +1,200 @@
+//! The choice of a mechanism, and its life.
+
+use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use super::CallObserver;
+use super::api::Api;
+use super::error::HookError;
+use super::eval_hook::{self, EvalHook};
+use super::monitoring::{self, Monitoring};
+use super::profile_slot::ProfileSlot;
+use crate::frame_reader::FrameReader;
+use crate::interpreter::Interpreter;
+use crate::source::PythonSource;
+use crate::unavailable::Unavailable;
+
+/// How the interpreter is made to tell of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// `sys.monitoring`: 3.12 and later.
+    Monitoring,
+    /// The frame evaluation function of PEP 523: 3.10 and 3.11, and not for native functions.
+    EvalHook,
+    /// The profile function of each thread.
+    ProfileSlot,
+}
+
+impl fmt::Display for Mechanism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Monitoring => "sys.monitoring",
+            Self::EvalHook => "the frame evaluation hook",
+            Self::ProfileSlot => "a profile function",
+        })
+    }
+}
+
+/// What is to be told, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HookOptions {
+    /// `None`: the cheapest that this version has.
+    pub mechanism: Option<Mechanism>,
+    /// Whether calls of native functions are told.
+    pub c_calls: bool,
+}
+
+#[derive(Debug)]
+enum Installed {
+    Monitoring(Monitoring),
+    EvalHook(EvalHook),
+    ProfileSlot(ProfileSlot),
+}
+
+/// What makes the interpreter tell of calls, until it is removed. There is one at a time in a process.
+#[derive(Debug)]
+pub struct Hooks {
+    installed: Option<Installed>,
+    mechanism: Mechanism,
+    fallback: Option<HookError>,
+    interpreter: &'static Interpreter,
+    api: &'static Api,
+}
+
+// SAFETY: what it holds are references to Python's objects, which are used and dropped with the GIL held, by whatever
+// thread.
+unsafe impl Send for Hooks {}
+
+static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
+
+impl Hooks {
+    /// Installs hooks that tell `O`. Frames that run already are not told as begun, but may be told as ended.
+    ///
+    /// # Safety
+    /// The GIL is held, and no exception is set.
+    pub unsafe fn install<O: CallObserver>(source: &PythonSource, options: HookOptions) -> Result<Self, HookError> {
+        let interpreter = source.interpreter().ok_or_else(|| HookError::Frames(why_not_direct()))?;
+        if !interpreter.holds_gil() {
+            return Err(HookError::NoGil);
+        }
+        let api = Api::find(interpreter)?;
+        if IS_INSTALLED.swap(true, Ordering::AcqRel) {
+            return Err(HookError::AlreadyInstalled);
+        }
+        // SAFETY: passed on to the caller.
+        let chosen = unsafe { choose::<O>(interpreter, api, options) };
+        if chosen.is_err() {
+            IS_INSTALLED.store(false, Ordering::Release);
+        }
+        let (installed, fallback) = chosen?;
+        let mechanism = match installed {
+            Installed::Monitoring(_) => Mechanism::Monitoring,
+            Installed::EvalHook(_) => Mechanism::EvalHook,
+            Installed::ProfileSlot(_) => Mechanism::ProfileSlot,
+        };
+        Ok(Self { installed: Some(installed), mechanism, fallback, interpreter, api })
+    }
+
+    /// The mechanism that tells.
+    pub fn mechanism(&self) -> Mechanism {
+        self.mechanism
+    }
+
+    /// Why it is not the one that is best for this version.
+    pub fn fallback_reason(&self) -> Option<&HookError> {
+        self.fallback.as_ref()
+    }
+
+    /// How often, since the hooks were installed, the C stack was so nearly full that deeper calls were not told.
+    pub fn stepped_aside(&self) -> u64 {
+        match &self.installed {
+            Some(Installed::EvalHook(hook)) => hook.stepped_aside(),
+            _ => 0,
+        }
+    }
+
+    /// Tells again of what the observer has said [`Disable`](super::Verdict::Disable) to.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub unsafe fn tell_all_again(&self) -> Result<(), HookError> {
+        match &self.installed {
+            // SAFETY: passed on to the caller.
+            Some(Installed::Monitoring(monitoring)) => unsafe {
+                self.api.without_error(|| monitoring.tell_all_again())
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the hooks; nothing more is told, also if the interpreter is shutting down. Does nothing the second time.
+    ///
+    /// # Safety
+    /// The GIL is held, unless the interpreter is gone.
+    pub unsafe fn remove(&mut self) {
+        let Some(mut installed) = self.installed.take() else { return };
+        if !self.interpreter.holds_gil() {
+            // What was installed has gone with the interpreter.
+            core::mem::forget(installed);
+            return;
+        }
+        // SAFETY: the GIL is held. References are dropped before it may be given up.
+        unsafe {
+            self.api.without_error(|| {
+                match &mut installed {
+                    Installed::Monitoring(monitoring) => monitoring.remove(),
+                    Installed::EvalHook(hook) => hook.remove(),
+                    Installed::ProfileSlot(slot) => slot.remove(),
+                }
+                drop(installed);
+            });
+        }
+        IS_INSTALLED.store(false, Ordering::Release);
+    }
+}
+
+fn why_not_direct() -> Unavailable {
+    match FrameReader::choose() {
+        Ok(reader) => reader.fallback_reason().unwrap_or(Unavailable::SelfTestNotRun),
+        Err(reason) => reason,
+    }
+}
+
+/// # Safety
+/// The GIL is held, and no exception is set.
+unsafe fn choose<O: CallObserver>(
+    interpreter: &'static Interpreter,
+    api: &'static Api,
+    options: HookOptions,
+) -> Result<(Installed, Option<HookError>), HookError> {
+    let minor = interpreter.layout.minor;
+    let c_calls = options.c_calls;
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let profile_slot = || ProfileSlot::install::<O>(interpreter, api, c_calls).map(Installed::ProfileSlot);
+        let monitoring = || Monitoring::install::<O>(interpreter, api, c_calls).map(Installed::Monitoring);
+        let eval_hook = || EvalHook::install::<O>(interpreter).map(Installed::EvalHook);
+        match options.mechanism {
+            Some(Mechanism::Monitoring) if minor < monitoring::OLDEST => {
+                Err(HookError::NotInThisVersion(Mechanism::Monitoring, minor))
+            }
+            Some(Mechanism::EvalHook) if minor > eval_hook::NEWEST => {
+                Err(HookError::NotInThisVersion(Mechanism::EvalHook, minor))
+            }
+            Some(Mechanism::EvalHook) if c_calls => Err(HookError::NoNativeCalls(Mechanism::EvalHook)),
+            Some(Mechanism::Monitoring) => Ok((monitoring()?, None)),
+            Some(Mechanism::EvalHook) => Ok((eval_hook()?, None)),
+            Some(Mechanism::ProfileSlot) => Ok((profile_slot()?, None)),
+            None if minor >= monitoring::OLDEST => match monitoring() {
+                Ok(installed) => Ok((installed, None)),
+                Err(reason @ HookError::NoToolId(_)) => Ok((profile_slot()?, Some(reason))),
+                Err(reason) => Err(reason),
+            },
+            None if c_calls => Ok((profile_slot()?, None)),
+            None => match eval_hook() {
+                Ok(installed) => Ok((installed, None)),
+                Err(reason) => Ok((profile_slot()?, Some(reason))),
+            },
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What `sys.monitoring` calls: each event finds the frame that runs and tells the observer.
+//!
+//! Hot file: no allocation, no lock, no Python code; never an exception. The arguments are not looked at, but for those
+//! of native calls: the frame says all.
+
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use super::api::{Api, Reference};
+use super::error::HookError;
+use super::frame::{Frame, field};
+use super::native::{self, OBJECT_TYPE, is_descriptor, is_function};
+use super::{CallObserver, Entering, Leaving, Verdict, current_state};
+use crate::interpreter::Interpreter;
+use crate::public_api::Object;
+use crate::unavailable::Unavailable;
+
+/// From this version on every event can be disabled; before, not those of exceptions.
+const DISABLES_EXCEPTIONS: u8 = 15;
+/// `im_func` of a bound method.
+const METHOD_FUNCTION: usize = 16;
+
+/// `None` and `DISABLE`: both live for ever, and are not counted.
+static NONE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static DISABLE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+/// What stands for the first argument of a call that has none.
+static MISSING: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static METHOD_TYPE: AtomicU64 = AtomicU64::new(0);
+
+/// What the callbacks need to know.
+///
+/// # Safety
+/// The GIL is held, and no exception is set.
+pub(super) unsafe fn prepare(
+    interpreter: &'static Interpreter,
+    api: &'static Api,
+    monitoring: &Reference,
+) -> Result<(), HookError> {
+    current_state::prepare(interpreter);
+    native::prepare(interpreter)?;
+    let method_type =
+        interpreter.symbols.address(c"PyMethod_Type").ok_or(Unavailable::MissingFunction("PyMethod_Type"))?;
+    METHOD_TYPE.store(method_type as u64, Ordering::Relaxed);
+    NONE.store(api.none, Ordering::Relaxed);
+    // SAFETY: passed on to the caller. Both objects are the interpreter's own, and a reference is kept for good.
+    unsafe {
+        DISABLE.store(monitoring.attribute(c"DISABLE")?.into_object(), Ordering::Relaxed);
+        MISSING.store(monitoring.attribute(c"MISSING")?.into_object(), Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// The frame that this thread runs.
+#[inline(always)]
+fn frame<const MINOR: u8>() -> Frame<MINOR> {
+    // SAFETY: an event is told on the thread of its frame, which has the GIL and so a state.
+    unsafe { Frame::new(Frame::<MINOR>::running(current_state::get())) }
+}
+
+#[inline(always)]
+fn answer(verdict: Verdict, can_disable: bool) -> Object {
+    match verdict {
+        Verdict::Disable if can_disable => DISABLE.load(Ordering::Relaxed),
+        _ => NONE.load(Ordering::Relaxed),
+    }
+}
+
+macro_rules! told {
+    ($(#[$about:meta])* $name:ident, $verb:ident, $how:expr, $can_disable:expr) => {
+        $(#[$about])*
+        ///
+        /// # Safety
+        /// The interpreter calls it.
+        pub(super) unsafe extern "C" fn $name<O: CallObserver, const MINOR: u8>(
+            _: Object,
+            _: *const Object,
+            _: usize,
+            _: Object,
+        ) -> Object {
+            // SAFETY: this is a mechanism, on the thread of the frame.
+            answer(unsafe { O::$verb($how, frame::<MINOR>()) }, $can_disable)
+        }
+    };
+}
+
+told!(
+    /// `PY_START`.
+    start, enter, Entering::Call, true
+);
+told!(
+    /// `PY_RESUME`.
+    resume, enter, Entering::Resume, true
+);
+told!(
+    /// `PY_THROW`.
+    throw, enter, Entering::Throw, MINOR >= DISABLES_EXCEPTIONS
+);
+told!(
+    /// `PY_RETURN`.
+    give_back, leave, Leaving::Return, true
+);
+told!(
+    /// `PY_YIELD`.
+    give_one, leave, Leaving::Yield, true
+);
+told!(
+    /// `PY_UNWIND`.
+    unwind, leave, Leaving::Raise, MINOR >= DISABLES_EXCEPTIONS
+);
+
+/// The native function behind what is called, if it is one that is told of: a function or a method in C, bound or not.
+/// Types and everything else with a `__call__` are not.
+///
+/// # Safety
+/// The arguments are those of a `CALL`, `C_RETURN` or `C_RAISE` event.
+#[inline(always)]
+unsafe fn told_function(arguments: *const Object) -> Option<u64> {
+    // SAFETY: such an event has the code, the offset, what is called and its first argument. Both are alive.
+    unsafe {
+        let (callable, first) = (*arguments.add(2) as u64, *arguments.add(3));
+        let kind: u64 = field(callable, OBJECT_TYPE);
+        if is_function(kind) {
+            return Some(callable);
+        }
+        if is_descriptor(kind) {
+            return (first != MISSING.load(Ordering::Relaxed)).then_some(callable);
+        }
+        if kind == METHOD_TYPE.load(Ordering::Relaxed) {
+            let function: u64 = field(callable, METHOD_FUNCTION);
+            let kind: u64 = field(function, OBJECT_TYPE);
+            return (is_function(kind) || is_descriptor(kind)).then_some(function);
+        }
+    }
+    None
+}
+
+/// `CALL`.
+///
+/// # Safety
+/// The interpreter calls it.
+pub(super) unsafe extern "C" fn native_call<O: CallObserver, const MINOR: u8>(
+    _: Object,
+    arguments: *const Object,
+    _: usize,
+    _: Object,
+) -> Object {
+    // SAFETY: the arguments are those of the event; this is a mechanism, on the thread of the frame.
+    unsafe {
+        if let Some(callable) = told_function(arguments) {
+            O::enter_native(callable, frame::<MINOR>());
+        }
+    }
+    NONE.load(Ordering::Relaxed)
+}
+
+/// `C_RETURN`.
+///
+/// # Safety
+/// The interpreter calls it.
+pub(super) unsafe extern "C" fn native_return<O: CallObserver, const MINOR: u8>(
+    _: Object,
+    arguments: *const Object,
+    _: usize,
+    _: Object,
+) -> Object {
+    // SAFETY: as for `native_call`.
+    unsafe { leave_native::<O, MINOR>(arguments, false) }
+}
+
+/// `C_RAISE`.
+///
+/// # Safety
+/// The interpreter calls it.
+pub(super) unsafe extern "C" fn native_raise<O: CallObserver, const MINOR: u8>(
+    _: Object,
+    arguments: *const Object,
+    _: usize,
+    _: Object,
+) -> Object {
+    // SAFETY: as for `native_call`.
+    unsafe { leave_native::<O, MINOR>(arguments, true) }
+}
+
+/// # Safety
+/// The arguments are those of a `C_RETURN` or `C_RAISE` event.
+#[inline(always)]
+unsafe fn leave_native<O: CallObserver, const MINOR: u8>(arguments: *const Object, raised: bool) -> Object {
+    // SAFETY: passed on to the caller; this is a mechanism, on the thread of the frame.
+    unsafe {
+        if told_function(arguments).is_some() {
+            O::leave_native(raised, frame::<MINOR>());
+        }
+    }
+    NONE.load(Ordering::Relaxed)
+}

@@ -1,0 +1,176 @@
+//! Native functions: what identifies one, and what it is called.
+//!
+//! Nothing here asks a receiver for anything: its type, and what the type says in C, is enough.
+
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::api::Api;
+use super::frame::field;
+use crate::interpreter::Interpreter;
+use crate::public_api::Object;
+use crate::source::PythonSource;
+use crate::text::text;
+use crate::unavailable::Unavailable;
+
+pub(super) const OBJECT_TYPE: usize = 8;
+/// `PyCFunctionObject`; the class only in a `PyCMethodObject`.
+const FUNCTION_DEFINITION: usize = 16;
+const FUNCTION_SELF: usize = 24;
+const FUNCTION_MODULE: usize = 32;
+const FUNCTION_CLASS: usize = 56;
+/// `PyMethodDescrObject`.
+const DESCRIPTOR_TYPE: usize = 16;
+const DESCRIPTOR_DEFINITION: usize = 40;
+/// `PyMethodDef`.
+const DEFINITION_NAME: usize = 0;
+const DEFINITION_SIZE: u64 = 32;
+/// `PyTypeObject`.
+const TYPE_NAME: usize = 24;
+const TYPE_FLAGS: usize = 168;
+const TYPE_METHODS: usize = 232;
+const TYPE_ORDER: usize = 344;
+const IS_TYPE: u64 = 1 << 31;
+/// No type has more methods.
+const MOST_METHODS: u64 = 1 << 16;
+
+static FUNCTIONS: AtomicU64 = AtomicU64::new(0);
+static METHODS: AtomicU64 = AtomicU64::new(0);
+static DESCRIPTORS: AtomicU64 = AtomicU64::new(0);
+
+/// Finds the types that native functions have.
+pub(super) fn prepare(interpreter: &Interpreter) -> Result<(), Unavailable> {
+    for (slot, name) in
+        [(&FUNCTIONS, c"PyCFunction_Type"), (&METHODS, c"PyCMethod_Type"), (&DESCRIPTORS, c"PyMethodDescr_Type")]
+    {
+        let missing = Unavailable::MissingFunction("PyCFunction_Type");
+        slot.store(interpreter.symbols.address(name).ok_or(missing)? as u64, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Whether this is the type of functions in C.
+#[inline(always)]
+pub(super) fn is_function(kind: u64) -> bool {
+    kind == FUNCTIONS.load(Ordering::Relaxed) || kind == METHODS.load(Ordering::Relaxed)
+}
+
+/// Whether this is the type of methods in C that are not bound.
+#[inline(always)]
+pub(super) fn is_descriptor(kind: u64) -> bool {
+    kind == DESCRIPTORS.load(Ordering::Relaxed)
+}
+
+/// What identifies a native function: the address of its `PyMethodDef`, which is the same for all receivers, and lives
+/// as long as the library it is in. A hot function: three loads.
+///
+/// # Safety
+/// What [`CallObserver::enter_native`](super::CallObserver::enter_native) was told, while it is.
+#[inline(always)]
+pub unsafe fn native_definition(callable: u64) -> u64 {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let offset =
+            if is_descriptor(field(callable, OBJECT_TYPE)) { DESCRIPTOR_DEFINITION } else { FUNCTION_DEFINITION };
+        field(callable, offset)
+    }
+}
+
+impl PythonSource {
+    /// The whole name of a native function: `list.append`, whatever the receiver is; `builtins.len`. One that says
+    /// nothing of where it comes from has its bare name.
+    ///
+    /// # Safety
+    /// The GIL is held, and `callable` is what [`CallObserver::enter_native`](super::CallObserver::enter_native) was told,
+    /// while it is.
+    pub unsafe fn native_name(&self, callable: u64) -> Option<String> {
+        let interpreter = self.interpreter()?;
+        let api = Api::find(interpreter).ok()?;
+        // SAFETY: passed on to the caller. What an object says of itself in C lives as long as the object.
+        unsafe {
+            let kind: u64 = field(callable, OBJECT_TYPE);
+            let definition = native_definition(callable);
+            let name = c_text(field(definition, DEFINITION_NAME))?;
+            let owner = if is_descriptor(kind) {
+                type_name(field(callable, DESCRIPTOR_TYPE))
+            } else if kind == METHODS.load(Ordering::Relaxed) && field::<u64>(callable, FUNCTION_CLASS) != 0 {
+                type_name(field(callable, FUNCTION_CLASS))
+            } else {
+                owner_of(interpreter, api, callable, definition)
+            };
+            Some(owner.map_or_else(|| name.clone(), |owner| format!("{owner}.{name}")))
+        }
+    }
+}
+
+/// The type that defines a bound function; else the module that it says.
+///
+/// # Safety
+/// The GIL is held, and the function is alive.
+unsafe fn owner_of(interpreter: &Interpreter, api: &Api, function: u64, definition: u64) -> Option<String> {
+    // SAFETY: passed on to the caller; a function keeps what it is bound to alive, and that its type.
+    unsafe {
+        let bound: u64 = field(function, FUNCTION_SELF);
+        if bound != 0 {
+            let kind: u64 = field(bound, OBJECT_TYPE);
+            // A class method is bound to a type, which has methods of its own type, too.
+            let is_type = field::<u64>(kind, TYPE_FLAGS) & IS_TYPE != 0;
+            for holder in [is_type.then_some(bound), Some(kind)].into_iter().flatten() {
+                if let Some(name) = defining_type(api, holder, definition) {
+                    return Some(name);
+                }
+            }
+        }
+        let module: u64 = field(function, FUNCTION_MODULE);
+        let text_type = interpreter.symbols.address(c"PyUnicode_Type")? as u64;
+        if module == 0 || field::<u64>(module, OBJECT_TYPE) != text_type {
+            return None;
+        }
+        text(&interpreter.layout.text, module).map(|text| text.decode())
+    }
+}
+
+/// The type among a type and its bases whose table of methods has the definition.
+///
+/// # Safety
+/// The GIL is held, and `kind` is a live type.
+unsafe fn defining_type(api: &Api, kind: u64, definition: u64) -> Option<String> {
+    // SAFETY: passed on to the caller; a type keeps the tuple of its bases alive, and that the bases.
+    unsafe {
+        let order: u64 = field(kind, TYPE_ORDER);
+        if order == 0 {
+            return None;
+        }
+        let mut types = api.items(order as usize as Object).map(|object| object as u64);
+        types.find(|kind| has_method(*kind, definition)).and_then(|kind| type_name(kind))
+    }
+}
+
+/// # Safety
+/// `kind` is a live type.
+unsafe fn has_method(kind: u64, definition: u64) -> bool {
+    // SAFETY: a type's methods are an array of definitions; the last has no name.
+    unsafe {
+        let first: u64 = field(kind, TYPE_METHODS);
+        first != 0
+            && (0..MOST_METHODS)
+                .map(|index| first + index * DEFINITION_SIZE)
+                .take_while(|method| field::<u64>(*method, DEFINITION_NAME) != 0)
+                .any(|method| method == definition)
+    }
+}
+
+/// # Safety
+/// `kind` is a live type.
+unsafe fn type_name(kind: u64) -> Option<String> {
+    // SAFETY: a type has a name.
+    unsafe { c_text(field(kind, TYPE_NAME)) }
+}
+
+/// # Safety
+/// The address is 0 or that of a C string.
+unsafe fn c_text(address: u64) -> Option<String> {
+    let pointer = address as usize as *const c_char;
+    // SAFETY: passed on to the caller.
+    (address != 0).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
+}

@@ -1,0 +1,121 @@
+//! What the interpreter calls as the profile function of a thread.
+//!
+//! Hot file: no allocation, no lock, no Python code; never an exception.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use super::api::Api;
+use super::error::HookError;
+use super::frame::{Frame, field};
+use super::{CallFrame, CallObserver, Entering, Leaving};
+use crate::interpreter::Interpreter;
+use crate::public_api::Object;
+
+/// `Py_tracefunc`: an object, a frame object, the event, its argument.
+pub(super) type ProfileFunction = unsafe extern "C" fn(Object, Object, c_int, Object) -> c_int;
+
+const CALL: c_int = 0;
+const RETURN: c_int = 3;
+const NATIVE_CALL: c_int = 4;
+const NATIVE_RAISE: c_int = 5;
+const NATIVE_RETURN: c_int = 6;
+
+/// Where a frame object of 3.11 or later has the frame.
+const FRAME: usize = 24;
+/// `f_state` of a frame of 3.10.
+const STATE_3_10: usize = 108;
+/// `gi_frame_state` of the generator that a frame of 3.11 is part of, so far before the frame.
+const GENERATOR_STATE_BEFORE: u64 = 5;
+const SUSPENDED: i8 = -1;
+
+/// The instruction that yields, from 3.12 on.
+static YIELD: AtomicU8 = AtomicU8::new(0);
+
+/// What the function needs to know.
+///
+/// # Safety
+/// The GIL is held, and no exception is set.
+pub(super) unsafe fn prepare(interpreter: &Interpreter, api: &'static Api) -> Result<(), HookError> {
+    if interpreter.layout.minor >= 12 {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let numbers = api.module(c"opcode")?.attribute(c"opmap")?;
+            let name = api.text(c"INSTRUMENTED_YIELD_VALUE")?;
+            let number = numbers.call(c"__getitem__", &[&name])?.as_number();
+            YIELD.store(u8::try_from(number).unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+    Ok(())
+}
+
+/// The number of an event that is told to a function in Python.
+///
+/// # Safety
+/// `name` is a live `str`, compact and ASCII, as the interpreter's own names are.
+pub(super) unsafe fn event_of_name(name: Object) -> Option<c_int> {
+    let api = super::api::known()?;
+    // SAFETY: passed on to the caller; the GIL is held in an event.
+    match unsafe { api.read_text(name) }?.as_str() {
+        "call" => Some(CALL),
+        "return" => Some(RETURN),
+        "c_call" => Some(NATIVE_CALL),
+        "c_exception" => Some(NATIVE_RAISE),
+        "c_return" => Some(NATIVE_RETURN),
+        _ => None,
+    }
+}
+
+/// # Safety
+/// The interpreter calls it.
+pub(super) unsafe extern "C" fn told<O: CallObserver, const MINOR: u8, const NATIVE: bool>(
+    _: Object,
+    frame: Object,
+    what: c_int,
+    argument: Object,
+) -> c_int {
+    // SAFETY: the frame object is alive, and its frame runs on this thread; this is a mechanism.
+    unsafe {
+        let frame = Frame::<MINOR>::new(if MINOR == 10 { frame as u64 } else { field(frame as u64, FRAME) });
+        match what {
+            CALL => _ = O::enter(entering(frame), frame),
+            RETURN => _ = O::leave(leaving(frame, argument), frame),
+            NATIVE_CALL if NATIVE => O::enter_native(argument as u64, frame),
+            NATIVE_RETURN | NATIVE_RAISE if NATIVE => O::leave_native(what == NATIVE_RAISE, frame),
+            _ => {}
+        }
+    }
+    0
+}
+
+/// A throw can't be told from a resumption.
+///
+/// # Safety
+/// A frame for which `CALL` is told.
+#[inline(always)]
+unsafe fn entering<const MINOR: u8>(frame: Frame<MINOR>) -> Entering {
+    let has_run = if MINOR == 10 {
+        frame.unit() != u32::MAX
+    } else {
+        frame.is_in_generator() && !frame.is_before(frame.first_traceable() + 1)
+    };
+    if has_run { Entering::Resume } else { Entering::Call }
+}
+
+/// # Safety
+/// A frame for which `RETURN` is told, with this argument.
+#[inline(always)]
+unsafe fn leaving<const MINOR: u8>(frame: Frame<MINOR>, argument: Object) -> Leaving {
+    if argument.is_null() {
+        return Leaving::Raise;
+    }
+    // SAFETY: passed on to the caller: the frame is alive, and so is its generator.
+    let yields = unsafe {
+        match MINOR {
+            10 => field::<i8>(frame.address(), STATE_3_10) == SUSPENDED,
+            11 => frame.is_in_generator() && field::<i8>(frame.address() - GENERATOR_STATE_BEFORE, 0) == SUSPENDED,
+            _ => frame.is_in_generator() && frame.opcode() == YIELD.load(Ordering::Relaxed),
+        }
+    };
+    if yields { Leaving::Yield } else { Leaving::Return }
+}
