@@ -13,6 +13,7 @@ pub(super) struct Evaluated {
     address: u64,
     code: u64,
     unit: u32,
+    has_ended: bool,
     /// The thread state whose running frame is the caller; 0: the frame is linked to its caller.
     state: u64,
 }
@@ -27,12 +28,12 @@ impl Evaluated {
     /// A frame that has ended: its memory may be used for another.
     #[inline(always)]
     pub(super) fn ended(self) -> Self {
-        Self { unit: u32::MAX, ..self }
+        Self { unit: u32::MAX, has_ended: true, ..self }
     }
 
     #[inline(always)]
     fn linked(frame: Linked) -> Self {
-        Self { address: frame.address(), code: frame.code(), unit: frame.unit(), state: 0 }
+        Self { address: frame.address(), code: frame.code(), unit: frame.unit(), has_ended: false, state: 0 }
     }
 }
 
@@ -62,5 +63,10 @@ impl CallFrame for Evaluated {
     #[inline(always)]
     fn unit(self) -> u32 {
         self.unit
+    }
+
+    #[inline(always)]
+    fn locals(self) -> u64 {
+        if self.has_ended { 0 } else { self.address + const { Linked::LAYOUT.frame.locals as u64 } }
     }
 }

@@ -181,4 +181,9 @@ impl<const MINOR: u8> CallFrame for Frame<MINOR> {
         let units = const { Self::LAYOUT.code.units as u64 };
         (self.instruction().wrapping_sub(self.code()).wrapping_sub(units) / UNIT) as u32
     }
+
+    #[inline(always)]
+    fn locals(self) -> u64 {
+        self.0 + const { Self::LAYOUT.frame.locals as u64 }
+    }
 }

@@ -8,7 +8,7 @@ use super::frame::{Frame, field};
 use crate::code_table::CODES;
 use crate::interpreter::Interpreter;
 use crate::source::PythonSource;
-use crate::text::text;
+use crate::text::{Text, text};
 use crate::thread_state::ThreadStatePointer;
 
 /// A frame, as the walks of calls tell of it.
@@ -87,7 +87,7 @@ impl PythonSource {
                 let name = (api.dict_item)(globals as usize as *mut _, c"__name__".as_ptr()) as u64;
                 let is_text =
                     name != 0 && field::<u64>(name, 8) == interpreter.symbols.address(c"PyUnicode_Type")? as u64;
-                if is_text { text(&interpreter.layout.text, name).map(|text| text.decode()) } else { None }
+                if is_text { text(&interpreter.layout.text, name).map(Text::decode) } else { None }
             })
         }
     }

@@ -18,6 +18,10 @@ mod native;
 mod profile_function;
 mod profile_slot;
 mod stack_guard;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "thread_memory_portable.rs"]
+mod thread_memory;
+#[cfg(target_arch = "x86_64")]
 #[path = "thread_memory_x86_64.rs"]
 mod thread_memory;
 
@@ -70,6 +74,10 @@ pub trait CallFrame: Copy {
 
     /// The code unit that it stands at: half of `f_lasti`.
     fn unit(self) -> u32;
+
+    /// The address of the first of its local variables, in the order of the code's names: one word each, from 3.14 on with
+    /// tag bits. 0 once the frame has ended.
+    fn locals(self) -> u64;
 }
 
 /// Who is told. The GIL is held, no exception of the observer's gets out, and an exception of the program's may be set.

@@ -20,7 +20,7 @@ type Event = (&'static CStr, Vectorcall);
 /// What is registered.
 #[derive(Debug)]
 pub(super) struct Monitoring {
-    monitoring: Reference,
+    module: Reference,
     tool: Reference,
     /// Their numbers.
     events: Vec<Reference>,
@@ -44,7 +44,7 @@ impl Monitoring {
             let monitoring = api.borrow(found);
             callbacks::prepare(interpreter, api, &monitoring)?;
             let tool = take_tool_id(api, &monitoring)?;
-            let mut installed = Self { monitoring, tool, events: Vec::new(), api };
+            let mut installed = Self { module: monitoring, tool, events: Vec::new(), api };
             let (events, native) = events_of::<O>(interpreter.layout.minor);
             let native = if c_calls { &native[..] } else { &[] };
             match installed.register(interpreter, &events, native) {
@@ -68,16 +68,16 @@ impl Monitoring {
         // SAFETY: passed on to the caller.
         unsafe {
             let kind = CallbackType::new(interpreter, self.api)?;
-            let numbers = self.monitoring.attribute(c"events")?;
+            let numbers = self.module.attribute(c"events")?;
             let mut set = 0;
             for (name, function) in events.iter().chain(native) {
                 let number = numbers.attribute(name)?;
                 let callback = kind.callback(*function)?;
-                self.monitoring.call(c"register_callback", &[&self.tool, &number, &callback])?;
+                self.module.call(c"register_callback", &[&self.tool, &number, &callback])?;
                 set |= number.as_number();
                 self.events.push(number);
             }
-            self.monitoring.call(c"set_events", &[&self.tool, &self.api.number(set)?])?;
+            self.module.call(c"set_events", &[&self.tool, &self.api.number(set)?])?;
             self.tell_all_again()
         }
     }
@@ -88,7 +88,7 @@ impl Monitoring {
     /// The GIL is held, and no exception is set.
     pub(super) unsafe fn tell_all_again(&self) -> Result<(), HookError> {
         // SAFETY: passed on to the caller.
-        unsafe { self.monitoring.call(c"restart_events", &[]).map(drop) }
+        unsafe { self.module.call(c"restart_events", &[]).map(drop) }
     }
 
     /// What fails at this is gone already.
@@ -99,13 +99,13 @@ impl Monitoring {
         // SAFETY: passed on to the caller.
         unsafe {
             if let Ok(nothing) = self.api.number(0) {
-                let _ = self.monitoring.call(c"set_events", &[&self.tool, &nothing]);
+                let _ = self.module.call(c"set_events", &[&self.tool, &nothing]);
             }
             let none = self.api.borrow(self.api.none);
             for event in self.events.drain(..) {
-                let _ = self.monitoring.call(c"register_callback", &[&self.tool, &event, &none]);
+                let _ = self.module.call(c"register_callback", &[&self.tool, &event, &none]);
             }
-            let _ = self.monitoring.call(c"free_tool_id", &[&self.tool]);
+            let _ = self.module.call(c"free_tool_id", &[&self.tool]);
         }
     }
 }

@@ -10,7 +10,7 @@ use super::frame::field;
 use crate::interpreter::Interpreter;
 use crate::public_api::Object;
 use crate::source::PythonSource;
-use crate::text::text;
+use crate::text::{Text, text};
 use crate::unavailable::Unavailable;
 
 pub(super) const OBJECT_TYPE: usize = 8;
@@ -126,7 +126,7 @@ unsafe fn owner_of(interpreter: &Interpreter, api: &Api, function: u64, definiti
         if module == 0 || field::<u64>(module, OBJECT_TYPE) != text_type {
             return None;
         }
-        text(&interpreter.layout.text, module).map(|text| text.decode())
+        text(&interpreter.layout.text, module).map(Text::decode)
     }
 }
 

@@ -71,6 +71,8 @@ pub(crate) struct FrameLayout {
     pub(crate) owner: usize,
     /// The dictionary of the module that it runs in.
     pub(crate) globals: usize,
+    /// The first of its local variables, one word each.
+    pub(crate) locals: usize,
 }
 
 /// `PyCodeObject`.

@@ -11,7 +11,7 @@ pub(super) const LAYOUT: Layout = Layout {
         follows_swaps: false,
         profile: ProfileLayout { function: 56, object: 72 },
     },
-    frame: FrameLayout { code: 32, previous: 24, instruction: 96, owner: 0, globals: 48 },
+    frame: FrameLayout { code: 32, previous: 24, instruction: 96, owner: 0, globals: 48, locals: 352 },
     code: CodeLayout {
         flags: 36,
         filename: 104,

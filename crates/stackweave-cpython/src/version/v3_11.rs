@@ -11,7 +11,7 @@ pub(super) const LAYOUT: Layout = Layout {
         follows_swaps: false,
         profile: ProfileLayout { function: 64, object: 80 },
     },
-    frame: FrameLayout { code: 32, previous: 48, instruction: 56, owner: 69, globals: 8 },
+    frame: FrameLayout { code: 32, previous: 48, instruction: 56, owner: 69, globals: 8, locals: 72 },
     code: CodeLayout {
         flags: 48,
         filename: 112,

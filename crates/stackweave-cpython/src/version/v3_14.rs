@@ -11,7 +11,7 @@ pub(super) const LAYOUT: Layout = Layout {
         follows_swaps: true,
         profile: ProfileLayout { function: 80, object: 96 },
     },
-    frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 74, globals: 24 },
+    frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 74, globals: 24, locals: 80 },
     code: CodeLayout {
         flags: 48,
         filename: 112,
