@@ -25,11 +25,11 @@ class Outcome(ctypes.Structure):
 
 TEXTS = """
     fallback_reason unavailable foreign_thread misplaced_activations describe self_test_with_table_of install locate
-    stats differing_walks
+    stats differing_walks calls_start calls_mechanism calls_take calls_frames stamps_start
 """
 NUMBERS = """
     allocations walk_while_held seen samples cut_samples torn_samples ticks line replayed thread_count source_seen
-    whole_samples differing_repeats resident_bytes code_id
+    whole_samples differing_repeats resident_bytes code_id calls_stop stamps other_frames
 """
 WALKS = "walk walk_interrupted walk_public walk_thread walk_reader source_walk source_walk_thread"
 EACH_FRAME_IS_ENTERED = sys.version_info < (3, 11)

@@ -7,8 +7,10 @@
 #![expect(clippy::cast_precision_loss, reason = "the figures are rough")]
 
 pub mod activations;
+pub mod calls;
 pub mod codes;
 pub mod gil;
+pub mod other_hook;
 pub mod pythons;
 pub mod repeated;
 pub mod shutdown;

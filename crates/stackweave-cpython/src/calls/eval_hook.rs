@@ -25,6 +25,8 @@ const DEPTH_3_10: usize = 32;
 const HEADROOM_3_10: usize = 36;
 /// Below, there is no need to ask for the limit: no smaller one can be set to any use.
 const SHALLOW: c_int = 40;
+/// `tracing` of a thread state of both: not 0 inside a trace or profile function, which no mechanism tells of.
+const TRACING: usize = 44;
 /// `f_state` of a frame of 3.10.
 const STATE_3_10: usize = 108;
 /// `recursion_remaining` and `recursion_headroom` of a thread state of 3.11.
@@ -160,7 +162,7 @@ unsafe fn run(state: u64, frame: u64, throw: c_int) -> Object {
 unsafe extern "C-unwind" fn evaluate_3_10<O: CallObserver>(state: u64, frame: u64, throw: c_int) -> Object {
     // SAFETY: the frame is alive until this returns, and linked to its caller; this is a mechanism, on its thread.
     unsafe {
-        if !IS_TELLING.load(Ordering::Relaxed) || is_refused_3_10(state) {
+        if !is_telling(state) || is_refused_3_10(state) {
             return run(state, frame, throw);
         }
         let told = Frame::<10>::new(frame);
@@ -189,7 +191,7 @@ unsafe extern "C-unwind" fn evaluate_3_11<O: CallObserver>(state: u64, frame: u6
         let is_in_generator = about_to_run.is_in_generator();
         // A frame that is not yet in the generator that it will be part of only makes that.
         let only_makes_generator = !is_in_generator && about_to_run.code_flags() & MAKES_GENERATOR != 0;
-        if !IS_TELLING.load(Ordering::Relaxed) || only_makes_generator || is_refused_3_11(state) {
+        if !is_telling(state) || only_makes_generator || is_refused_3_11(state) {
             return run(state, frame, throw);
         }
         if !stack_guard::has_room() {
@@ -211,6 +213,14 @@ unsafe extern "C-unwind" fn evaluate_3_11<O: CallObserver>(state: u64, frame: u6
         }
         result
     }
+}
+
+/// # Safety
+/// The state is this thread's.
+#[inline(always)]
+unsafe fn is_telling(state: u64) -> bool {
+    // SAFETY: passed on to the caller.
+    IS_TELLING.load(Ordering::Relaxed) && unsafe { field::<c_int>(state, TRACING) } == 0
 }
 
 #[inline(always)]

@@ -2,8 +2,9 @@
 //!
 //! Hot file: no allocation, no lock, no Python code; never an exception.
 
-use core::ffi::c_int;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use super::api::Api;
 use super::error::HookError;
@@ -25,25 +26,43 @@ const NATIVE_RETURN: c_int = 6;
 const FRAME: usize = 24;
 /// `f_state` of a frame of 3.10.
 const STATE_3_10: usize = 108;
-/// `gi_frame_state` of the generator that a frame of 3.11 is part of, so far before the frame.
+const SUSPENDED_3_10: i8 = -1;
+/// `gi_frame_state` of the generator that a frame of 3.11 or later is part of, so far before the frame. One that yields
+/// is marked as suspended, which is less than 0, before it is told; from 3.14 on, after.
 const GENERATOR_STATE_BEFORE: u64 = 5;
-const SUSPENDED: i8 = -1;
+const LAST_MARKED_BEFORE: u8 = 13;
 
-/// The instruction that yields, from 3.12 on.
+/// The instructions that end a frame while profile functions are told, from 3.12 on; 0 where there is none such.
 static YIELD: AtomicU8 = AtomicU8::new(0);
+static RETURN_VALUE: AtomicU8 = AtomicU8::new(0);
+static RETURN_CONSTANT: AtomicU8 = AtomicU8::new(0);
+/// Those that stand for another, which can't be told.
+static ANY_LINE: AtomicU8 = AtomicU8::new(0);
+static ANY_INSTRUCTION: AtomicU8 = AtomicU8::new(0);
+static NONE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 /// What the function needs to know.
 ///
 /// # Safety
 /// The GIL is held, and no exception is set.
 pub(super) unsafe fn prepare(interpreter: &Interpreter, api: &'static Api) -> Result<(), HookError> {
-    if interpreter.layout.minor >= 12 {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            let numbers = api.module(c"opcode")?.attribute(c"opmap")?;
-            let name = api.text(c"INSTRUMENTED_YIELD_VALUE")?;
-            let number = numbers.call(c"__getitem__", &[&name])?.as_number();
-            YIELD.store(u8::try_from(number).unwrap_or(0), Ordering::Relaxed);
+    NONE.store(api.none, Ordering::Relaxed);
+    if interpreter.layout.minor < 12 {
+        return Ok(());
+    }
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let numbers = api.module(c"opcode")?.attribute(c"opmap")?;
+        let none = api.number(0)?;
+        for (slot, name) in [
+            (&YIELD, c"INSTRUMENTED_YIELD_VALUE"),
+            (&RETURN_VALUE, c"INSTRUMENTED_RETURN_VALUE"),
+            (&RETURN_CONSTANT, c"INSTRUMENTED_RETURN_CONST"),
+            (&ANY_LINE, c"INSTRUMENTED_LINE"),
+            (&ANY_INSTRUCTION, c"INSTRUMENTED_INSTRUCTION"),
+        ] {
+            let number = numbers.call(c"get", &[&api.text(name)?, &none])?.as_number();
+            slot.store(u8::try_from(number).unwrap_or(0), Ordering::Relaxed);
         }
     }
     Ok(())
@@ -106,16 +125,27 @@ unsafe fn entering<const MINOR: u8>(frame: Frame<MINOR>) -> Entering {
 /// A frame for which `RETURN` is told, with this argument.
 #[inline(always)]
 unsafe fn leaving<const MINOR: u8>(frame: Frame<MINOR>, argument: Object) -> Leaving {
-    if argument.is_null() {
+    if argument.is_null() || (MINOR == 12 && argument == NONE.load(Ordering::Relaxed) && !is_at_end(frame)) {
         return Leaving::Raise;
     }
     // SAFETY: passed on to the caller: the frame is alive, and so is its generator.
     let yields = unsafe {
         match MINOR {
-            10 => field::<i8>(frame.address(), STATE_3_10) == SUSPENDED,
-            11 => frame.is_in_generator() && field::<i8>(frame.address() - GENERATOR_STATE_BEFORE, 0) == SUSPENDED,
+            10 => field::<i8>(frame.address(), STATE_3_10) == SUSPENDED_3_10,
+            11..=LAST_MARKED_BEFORE => {
+                frame.is_in_generator() && field::<i8>(frame.address() - GENERATOR_STATE_BEFORE, 0) < 0
+            }
             _ => frame.is_in_generator() && frame.opcode() == YIELD.load(Ordering::Relaxed),
         }
     };
     if yields { Leaving::Yield } else { Leaving::Return }
+}
+
+/// Whether a frame stands where frames end, and not where an exception came: 3.12 says `None` of both.
+#[inline(always)]
+fn is_at_end<const MINOR: u8>(frame: Frame<MINOR>) -> bool {
+    let here = frame.opcode();
+    [&YIELD, &RETURN_VALUE, &RETURN_CONSTANT, &ANY_LINE, &ANY_INSTRUCTION]
+        .iter()
+        .any(|ends| ends.load(Ordering::Relaxed) == here)
 }

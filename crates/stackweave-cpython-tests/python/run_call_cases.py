@@ -1,0 +1,32 @@
+"""Runs every case of calls, under each mechanism of this version: python run_call_cases.py LIBRARY"""
+
+import inspect
+import sys
+
+import support
+
+
+def main(library):
+    support.load(library)
+    import call_cases
+    import call_neighbours
+
+    count = 0
+    for module in call_cases, call_neighbours:
+        for name, case in list(vars(module).items()):
+            if not name.startswith("case_"):
+                continue
+            wants = inspect.signature(case).parameters
+            for mechanism in call_cases.MECHANISMS if wants else [None]:
+                try:
+                    case(mechanism) if wants else case()
+                except BaseException:
+                    support.held.calls_stop()
+                    print("case", name, call_cases.NAMES.get(mechanism), file=sys.stderr)
+                    raise
+                count += 1
+    print("cases", count, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
