@@ -103,7 +103,7 @@ struct Paths<'a> {
 impl Paths<'_> {
     fn add_spans(&mut self, spans: &SpanTree) {
         let nodes = spans.nodes();
-        let mut is_needed: Vec<bool> = nodes.iter().map(|node| node.calls > 0).collect();
+        let mut is_needed: Vec<bool> = nodes.iter().map(|node| node.calls > 0 || node.total > 0).collect();
         for (place, node) in nodes.iter().enumerate().skip(1).rev() {
             if is_needed[place] {
                 is_needed[node.parent as usize] = true;

@@ -124,14 +124,28 @@ impl Collector<'_> {
         let Some(group) = thread.group else { return };
         let group = &mut self.groups[group];
         group.events += u64::from(is_inside && seen != Seen::Nothing);
+        let is_open = matches!(seen, Seen::Open { .. });
+        if !is_open {
+            group.spans.settle(&mut thread.open);
+        }
         while thread.losses.last().is_some_and(|lost| event.ticks > *lost) {
-            group.spans.cut(&mut thread.open, None);
+            // An open says itself what is still there.
+            if !is_open {
+                group.spans.cut(&mut thread.open, None);
+            }
             thread.losses.pop();
         }
         let time = thread.open.advance(time);
+        if !is_open {
+            thread.open.saw();
+        }
         match seen {
             Seen::Begin { frame } => {
                 group.spans.begin(&mut thread.open, frame, time);
+                group.has_spans = true;
+            }
+            Seen::Open { frame, depth } => {
+                group.spans.open(&mut thread.open, (frame, depth), time);
                 group.has_spans = true;
             }
             Seen::End => group.spans.end(&mut thread.open, time),
@@ -199,7 +213,7 @@ fn keep_block(live: &mut LiveBlocks, seen: Seen, thread: &Thread, is_inside: boo
             live.allocate(address, Block { group, place: place(stack, thread), size });
         }
         Seen::Free { address } => live.free(address),
-        Seen::Begin { .. } | Seen::End | Seen::Sample { .. } | Seen::Nothing => {}
+        Seen::Begin { .. } | Seen::Open { .. } | Seen::End | Seen::Sample { .. } | Seen::Nothing => {}
     }
 }
 

@@ -15,6 +15,13 @@ pub enum Seen {
         /// What, as a number of the section.
         frame: u32,
     },
+    /// Something is open that began earlier.
+    Open {
+        /// What, as a number of the section; 0: nothing is open there.
+        frame: u32,
+        /// How many are open around it.
+        depth: u64,
+    },
     /// What began last ends.
     End,
     /// A stack was seen.
@@ -71,7 +78,8 @@ impl Kinds {
         let word = |place: u8| event.words.get(usize::from(place)).copied();
         let number = |place: u8| word(place).and_then(|word| u32::try_from(word).ok()).unwrap_or(0);
         match kind.role {
-            Some(Role::Begin | Role::Resume | Role::Open) => Seen::Begin { frame: number(kind.frame) },
+            Some(Role::Begin | Role::Resume) => Seen::Begin { frame: number(kind.frame) },
+            Some(Role::Open) => Seen::Open { frame: number(kind.frame), depth: word(kind.value).unwrap_or(0) },
             Some(Role::End) => Seen::End,
             Some(Role::Sample) => {
                 Seen::Sample { stack: number(kind.stack), weight: word(kind.value).map_or(1, u64::cast_signed) }

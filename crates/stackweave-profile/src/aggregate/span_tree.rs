@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use stackweave_recording::read::{Ended, OpenStack};
+
 use crate::word_hash::WordMap;
 
 /// The spans of one or several threads, by path.
@@ -27,6 +29,7 @@ pub(crate) struct SpanNode {
     last_child: u32,
     /// What was begun after it under the same parent, when that last was not itself; 0 for nothing.
     successor: u32,
+    /// How often it began, or went on; not how often it was only open.
     pub(crate) calls: u64,
     pub(crate) total: u64,
 }
@@ -41,20 +44,29 @@ pub(crate) struct SpanCounts {
 /// What one thread has begun and not ended.
 #[derive(Debug, Default)]
 pub(crate) struct OpenSpans {
-    open: Vec<Open>,
+    open: OpenStack<Open>,
     now: u64,
+    /// When something else than an open was told last: what is found to have ended was seen then for the last time.
+    seen: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
     node: u32,
     began: u64,
+    /// 1, or 0 if it was open when it was first heard of.
+    calls: u8,
 }
 
 impl OpenSpans {
     /// The node of the innermost span; the root if there is none.
     pub(crate) fn innermost(&self) -> u32 {
         self.open.last().map_or(0, |open| open.node)
+    }
+
+    /// Something else than an open was told, at the time of the last event.
+    pub(crate) fn saw(&mut self) {
+        self.seen = self.now;
     }
 
     /// Something happened on the thread. Its time, but never earlier than what came before it.
@@ -75,24 +87,59 @@ impl SpanTree {
         &self.nodes
     }
 
+    /// Something else than an open will be told: what the opens before it have left out is over.
+    #[inline]
+    pub(crate) fn settle(&mut self, spans: &mut OpenSpans) {
+        if spans.open.was_told() {
+            self.end_beyond(spans);
+        }
+    }
+
+    #[cold]
+    fn end_beyond(&mut self, spans: &mut OpenSpans) {
+        while let Some(open) = spans.open.take_beyond() {
+            self.close(open, spans.seen.max(open.began));
+            self.counts.unfinished += 1;
+        }
+    }
+
     pub(crate) fn begin(&mut self, spans: &mut OpenSpans, frame: u32, time: u64) {
         let began = spans.advance(time);
         let node = self.child(spans.innermost(), frame);
-        spans.open.push(Open { node, began });
+        spans.open.begin(Open { node, began, calls: 1 });
+    }
+
+    /// `frame` is open, with so many around it; nothing is if it is 0.
+    pub(crate) fn open(&mut self, spans: &mut OpenSpans, (frame, depth): (u32, u64), time: u64) {
+        if !spans.open.goes_on(depth) {
+            self.end_beyond(spans);
+        }
+        let began = spans.advance(time);
+        if frame == 0 {
+            spans.open.open_nothing(depth);
+            return self.end_beyond(spans);
+        }
+        let nodes = &self.nodes;
+        if spans.open.open(depth, |open| nodes[open.node as usize].frame == frame) {
+            self.end_beyond(spans);
+            let node = self.child(spans.innermost(), frame);
+            spans.open.begin_open(depth, Open { node, began, calls: 0 });
+        }
     }
 
     pub(crate) fn end(&mut self, spans: &mut OpenSpans, time: u64) {
         let ended = spans.advance(time);
-        match spans.open.pop() {
-            Some(open) => self.close(open, ended),
-            None => self.counts.unmatched_ends += u64::from(self.range.contains(&ended)),
+        match spans.open.end() {
+            Ended::Known(open) => self.close(open, ended),
+            Ended::Unknown => {}
+            Ended::Nothing => self.counts.unmatched_ends += u64::from(self.range.contains(&ended)),
         }
     }
 
     /// Ends what is open, at the time of the thread's last event, or at `until` if that is known to be later.
     pub(crate) fn cut(&mut self, spans: &mut OpenSpans, until: Option<u64>) {
         let ended = until.map_or(spans.now, |until| until.max(spans.now));
-        while let Some(open) = spans.open.pop() {
+        while let Some(open) = spans.open.take_innermost() {
             self.close(open, ended);
             self.counts.unfinished += u64::from(until.is_none());
         }
@@ -102,7 +149,7 @@ impl SpanTree {
         let Range { start, end } = self.range;
         if open.began < end && (ended > start || open.began >= start) {
             let node = &mut self.nodes[open.node as usize];
-            node.calls += 1;
+            node.calls += u64::from(open.calls);
             node.total = node.total.saturating_add(ended.min(end) - open.began.max(start));
         }
     }

@@ -1,11 +1,13 @@
 //! Recordings that are made up, event by event, in memory.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use stackweave_core::{
-    CodeAddress, CodeId, EventKind, Module, ModuleList, Names, Position, RawFrame, RawFrameKind, SourceLocation,
+    Call, CodeAddress, CodeId, EventKind, Field, FieldType, Module, ModuleList, Names, Position, RawFrame,
+    RawFrameKind, Role, SourceLocation,
 };
 use stackweave_profile::{AggregateOptions, Profile, aggregate};
 use stackweave_recording::file::{Encoded, Encoder, End, EndReason, LossReason, Lost, Start};
@@ -57,8 +59,24 @@ impl Names for TapeNames {
     }
 }
 
+const FRAME: Field = Field::new("frame", FieldType::Frame);
+
+/// Something goes on: `resume(frame, object)`.
+const RESUME: EventKind = EventKind {
+    name: Cow::Borrowed("resume"),
+    role: Role::Resume,
+    fields: Cow::Borrowed(const { &[FRAME, Field::new("object", FieldType::Address)] }),
+};
+
+/// Something is open: `open(call, depth)`.
+const OPEN: EventKind = EventKind {
+    name: Cow::Borrowed("open"),
+    role: Role::Open,
+    fields: Cow::Borrowed(const { &[Field::new("call", FieldType::Call), Field::new("depth", FieldType::Unsigned)] }),
+};
+
 /// The kinds, in the order of their numbers.
-const KINDS: [EventKind; 7] = [
+const KINDS: [EventKind; 9] = [
     EventKind::BEGIN,
     EventKind::BEGIN_AT,
     EventKind::END,
@@ -66,6 +84,8 @@ const KINDS: [EventKind; 7] = [
     EventKind::ALLOCATE,
     EventKind::FREE,
     EventKind::INSTANT,
+    RESUME,
+    OPEN,
 ];
 
 /// The frame that a name stands for.
@@ -139,6 +159,20 @@ impl Tape {
 
     pub fn end(&mut self, thread: u32, ticks: u64) {
         self.event(thread, ticks, 3, &[]);
+    }
+
+    pub fn resume(&mut self, thread: u32, ticks: u64, frame: RawFrame) {
+        self.event(thread, ticks, 8, &[frame.to_bits(), 0x7000]);
+    }
+
+    /// The label is open, with so many around it; nothing is if there is none.
+    pub fn open(&mut self, thread: u32, ticks: u64, name: Option<RawFrame>, depth: u64) {
+        let call = name.map(|name| match name.kind() {
+            RawFrameKind::Label(label) => Call::to_label(label).unwrap(),
+            RawFrameKind::Python { code, .. } => Call::to_code(code).unwrap(),
+            other => panic!("{other:?} is never called"),
+        });
+        self.event(thread, ticks, 9, &[call.map_or(0, Call::to_bits), depth]);
     }
 
     /// Innermost frame first.
