@@ -9,7 +9,7 @@ import threading
 
 import call_programs
 import support
-from call_cases import CHOSEN, EVAL_HOOK, MECHANISMS, MONITORING, NAMES, PROFILE_SLOT, name, run, take, told
+from call_cases import CHOSEN, ENTERING, EVAL_HOOK, MONITORING, NAMES, PROFILE_SLOT, name, run, take, told
 
 stop = support.held.calls_stop
 begin = support.held.calls_start
@@ -36,9 +36,29 @@ def calls_twice():
     called()
 
 
+class Sequence:
+    def __getitem__(self, index):
+        return index
+
+
+def use_sequence(times=3):
+    for _ in range(times):
+        Sequence()[0]
+
+
+use_sequence(100)
+# Early releases of 3.11 do not tell the frame evaluation function of this.
+MISSES_SOME = of(told(use_sequence, CHOSEN), Sequence.__getitem__) != ["call", "return"] * 3
+
+
 def case_the_mechanism_is_chosen():
     assert begin(0, False) is None
-    assert support.held.calls_mechanism().decode() == NAMES[CHOSEN]
+    mechanism = support.held.calls_mechanism().decode()
+    if MISSES_SOME:
+        reason = "this release of Python runs some __getitem__ methods past the frame evaluation hook"
+        assert mechanism == f"{NAMES[PROFILE_SLOT]} ({reason})", mechanism
+    else:
+        assert mechanism == NAMES[CHOSEN], mechanism
     assert refused(0) == "calls are traced already, and only one trace can run at a time"
     stop()
     assert stop() == 2**64 - 1  # nothing to be stopped
@@ -59,14 +79,40 @@ def case_counts_equal_those_of_cprofile(mechanism):
         profiler.disable()
         wanted = {}
         for entry in profiler.getstats():
-            if entry.code is not run.__code__ and not isinstance(entry.code, str):
+            if isinstance(entry.code, str):
+                continue  # the end of the profile itself
+            is_missed = mechanism == EVAL_HOOK and MISSES_SOME and entry.code.co_name == "__getitem__"
+            if entry.code is not run.__code__ and not is_missed:
                 wanted[entry.code.co_name] = wanted.get(entry.code.co_name, 0) + entry.callcount
         found = {}
         for what, function, *_ in told(program, mechanism):
-            if what in ("call", "resume", "throw"):
-                function = function.rsplit(".", 1)[-1]
+            function = function.rsplit(".", 1)[-1]
+            is_missed = mechanism == EVAL_HOOK and MISSES_SOME and function == "__getitem__"
+            if what in ENTERING and not is_missed:
                 found[function] = found.get(function, 0) + 1
         assert found == wanted, (program.__name__, found, wanted)
+
+
+def case_nothing_is_allocated(mechanism):
+    requests, stamps = support.held.memory_requests, support.held.stamps
+    assert support.held.stamps_start(mechanism, mechanism != EVAL_HOOK) is None
+    try:
+        call_programs.classes()
+        before, events = requests(), stamps()
+        for _ in range(3):
+            call_programs.classes()
+            call_programs.generators()
+            call_programs.native_calls()
+        requested, told = requests() - before, stamps() - events
+    finally:
+        stop()
+    assert told > 2000 and requested == 0, (told, requested)
+
+
+def case_the_thread_state_is_read_directly():
+    if CHOSEN == MONITORING:
+        told(calls_twice)
+        assert support.held.state_is_read_directly()
 
 
 def case_threads_old_and_new(mechanism):

@@ -33,7 +33,6 @@ class AtTheEnd:
 
 
 def main(library, mechanism):
-    global at_the_end
     support.load(library)
     for _ in range(3):
         threading.Thread(target=forever, daemon=True).start()
@@ -43,13 +42,13 @@ def main(library, mechanism):
         return
     time.sleep(0.05)
     atexit.register(busy)
-    if int(mechanism) == 3:
+    if int(mechanism) == 3:  # threading's part of it ends before
         support.held.calls_take()
         busy()
         assert b"busy" in support.held.calls_take()
         print("told at the end")
     else:
-        at_the_end = AtTheEnd()
+        support.at_the_end = AtTheEnd()  # not here: what the threads run keeps this module's variables
 
 
 main(*sys.argv[1:])

@@ -30,6 +30,7 @@ TEXTS = """
 NUMBERS = """
     allocations walk_while_held seen samples cut_samples torn_samples ticks line replayed thread_count source_seen
     whole_samples differing_repeats resident_bytes code_id calls_stop stamps other_frames
+    memory_requests
 """
 WALKS = "walk walk_interrupted walk_public walk_thread walk_reader source_walk source_walk_thread"
 EACH_FRAME_IS_ENTERED = sys.version_info < (3, 11)
@@ -45,7 +46,7 @@ class Library:
                 getattr(self, name).restype = result
         for name in "ticks_per_nanosecond repeated_walk repeated_replay timed_locate".split():
             getattr(self, name).restype = ctypes.c_double
-        self.hold_gil.restype = ctypes.c_bool
+        self.hold_gil.restype = self.state_is_read_directly.restype = ctypes.c_bool
         self.report_at_exit.restype = None
 
     def __getattr__(self, name):

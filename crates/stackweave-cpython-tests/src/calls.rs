@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use stackweave_cpython::calls::{
-    CallFrame, CallObserver, Entering, FrameAt, HookError, HookOptions, Hooks, Leaving, Mechanism, Verdict, known_code,
-    native_definition,
+    CallFrame, CallObserver, Entering, FrameAt, HookError, HookOptions, Hooks, Leaving, Mechanism, Verdict,
+    is_read_directly, known_code, native_definition,
 };
 use stackweave_cpython::{CodePointer, Interpreter};
+
+use stackweave_testkit::counting_allocator;
 
 use crate::sources::source;
 use crate::walks::lasting;
@@ -165,6 +167,18 @@ pub extern "C" fn cpython_tests_stamps_start(mechanism: u32, c_calls: bool) -> *
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_stamps() -> u64 {
     COUNT.load(Ordering::Relaxed)
+}
+
+/// How often this process has asked for memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_memory_requests() -> u64 {
+    counting_allocator::requests()
+}
+
+/// Whether the thread state is read without a call.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_state_is_read_directly() -> bool {
+    is_read_directly()
 }
 
 /// Ends it. How often the hook stepped aside.

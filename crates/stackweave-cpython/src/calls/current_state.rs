@@ -45,6 +45,13 @@ pub(super) fn prepare(interpreter: &'static Interpreter) {
     PREPARED.call_once(|| OFFSET.store(offset, Ordering::Relaxed));
 }
 
+/// Whether the word was found: for tests.
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub fn is_read_directly() -> bool {
+    OFFSET.load(Ordering::Relaxed) != 0
+}
+
 /// The word is in the memory that the interpreter's module has in each thread. It holds the state, nothing while the GIL
 /// is given up, and the state again.
 fn find(interpreter: &'static Interpreter) -> Option<u64> {

@@ -25,6 +25,8 @@ pub enum HookError {
     ProfileFunctionSet(String),
     /// Another frame evaluation function was put over an earlier one of ours and still calls it.
     EvalHookBuried,
+    /// This release does not tell a frame evaluation function of every frame.
+    EvalHookMisses,
     /// The interpreter raised this.
     Raised(String),
 }
@@ -49,6 +51,9 @@ impl fmt::Display for HookError {
             }
             Self::EvalHookBuried => {
                 f.write_str("another frame evaluation function still calls one that an earlier trace left")
+            }
+            Self::EvalHookMisses => {
+                f.write_str("this release of Python runs some __getitem__ methods past the frame evaluation hook")
             }
             Self::Raised(what) => write!(f, "the interpreter refused to trace calls: {what}"),
         }

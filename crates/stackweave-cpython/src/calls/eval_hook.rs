@@ -8,7 +8,9 @@ use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
+use super::api::Api;
 use super::error::HookError;
+use super::eval_check::sees_every_frame;
 use super::evaluated::Evaluated;
 use super::frame::{Frame, field};
 use super::{CallFrame, CallObserver, Entering, Leaving, stack_guard};
@@ -18,7 +20,7 @@ use crate::public_api::Object;
 pub(super) const NEWEST: u8 = 11;
 
 /// A thread state, a frame, and whether an exception is thrown into it.
-type Evaluate = unsafe extern "C-unwind" fn(u64, u64, c_int) -> Object;
+pub(super) type Evaluate = unsafe extern "C-unwind" fn(u64, u64, c_int) -> Object;
 
 /// `recursion_depth` and `recursion_headroom` of a thread state of 3.10.
 const DEPTH_3_10: usize = 32;
@@ -58,9 +60,15 @@ pub(super) struct EvalHook {
 }
 
 impl EvalHook {
+    /// Without `may_miss`, only where the hook is asked for every frame.
+    ///
     /// # Safety
-    /// The GIL is held.
-    pub(super) unsafe fn install<O: CallObserver>(interpreter: &Interpreter) -> Result<Self, HookError> {
+    /// The GIL is held, and no exception is set.
+    pub(super) unsafe fn install<O: CallObserver>(
+        interpreter: &Interpreter,
+        api: &'static Api,
+        may_miss: bool,
+    ) -> Result<Self, HookError> {
         let symbols = interpreter.symbols;
         for (slot, name) in [
             (&SET, c"_PyInterpreterState_SetEvalFrameFunc"),
@@ -70,6 +78,10 @@ impl EvalHook {
         ] {
             // SAFETY: kept as a pointer, and called with the signature of the headers.
             slot.store(unsafe { first_of::<*mut c_void>(symbols, &[name])? }, Ordering::Relaxed);
+        }
+        // SAFETY: passed on to the caller.
+        if !may_miss && !unsafe { sees_every_frame(interpreter, api)? } {
+            return Err(HookError::EvalHookMisses);
         }
         let ours = if interpreter.layout.minor == 10 { evaluate_3_10::<O> } else { evaluate_3_11::<O> as Evaluate };
         let ours = ours as *mut c_void;
@@ -119,7 +131,7 @@ impl EvalHook {
 
 /// # Safety
 /// The GIL is held, and `install` has found the functions.
-unsafe fn get() -> *mut c_void {
+pub(super) unsafe fn get() -> *mut c_void {
     // SAFETY: the signatures are those of the headers.
     unsafe {
         let get: unsafe extern "C" fn(*mut c_void) -> *mut c_void = mem::transmute(GET.load(Ordering::Relaxed));
@@ -129,7 +141,7 @@ unsafe fn get() -> *mut c_void {
 
 /// # Safety
 /// As for [`get`].
-unsafe fn set(evaluate: *mut c_void) {
+pub(super) unsafe fn set(evaluate: *mut c_void) {
     // SAFETY: the signatures are those of the headers.
     unsafe {
         let set: unsafe extern "C" fn(*mut c_void, *mut c_void) = mem::transmute(SET.load(Ordering::Relaxed));

@@ -19,7 +19,8 @@ use crate::unavailable::Unavailable;
 pub enum Mechanism {
     /// `sys.monitoring`: 3.12 and later.
     Monitoring,
-    /// The frame evaluation function of PEP 523: 3.10 and 3.11, and not for native functions.
+    /// The frame evaluation function of PEP 523: 3.10 and 3.11, and not for native functions. Early releases of 3.11 do
+    /// not tell it of a `__getitem__` in Python that is often used; there it is only taken when asked for.
     EvalHook,
     /// The profile function of each thread.
     ProfileSlot,
@@ -173,7 +174,7 @@ unsafe fn choose<O: CallObserver>(
     unsafe {
         let profile_slot = || ProfileSlot::install::<O>(interpreter, api, c_calls).map(Installed::ProfileSlot);
         let monitoring = || Monitoring::install::<O>(interpreter, api, c_calls).map(Installed::Monitoring);
-        let eval_hook = || EvalHook::install::<O>(interpreter).map(Installed::EvalHook);
+        let eval_hook = |may_miss| EvalHook::install::<O>(interpreter, api, may_miss).map(Installed::EvalHook);
         match options.mechanism {
             Some(Mechanism::Monitoring) if minor < monitoring::OLDEST => {
                 Err(HookError::NotInThisVersion(Mechanism::Monitoring, minor))
@@ -183,7 +184,7 @@ unsafe fn choose<O: CallObserver>(
             }
             Some(Mechanism::EvalHook) if c_calls => Err(HookError::NoNativeCalls(Mechanism::EvalHook)),
             Some(Mechanism::Monitoring) => Ok((monitoring()?, None)),
-            Some(Mechanism::EvalHook) => Ok((eval_hook()?, None)),
+            Some(Mechanism::EvalHook) => Ok((eval_hook(true)?, None)),
             Some(Mechanism::ProfileSlot) => Ok((profile_slot()?, None)),
             None if minor >= monitoring::OLDEST => match monitoring() {
                 Ok(installed) => Ok((installed, None)),
@@ -191,7 +192,7 @@ unsafe fn choose<O: CallObserver>(
                 Err(reason) => Err(reason),
             },
             None if c_calls => Ok((profile_slot()?, None)),
-            None => match eval_hook() {
+            None => match eval_hook(false) {
                 Ok(installed) => Ok((installed, None)),
                 Err(reason) => Ok((profile_slot()?, Some(reason))),
             },

@@ -7,6 +7,7 @@ mod api;
 mod callback;
 mod current_state;
 mod error;
+mod eval_check;
 mod eval_hook;
 mod evaluated;
 mod frame;
@@ -25,6 +26,8 @@ mod thread_memory;
 #[path = "thread_memory_x86_64.rs"]
 mod thread_memory;
 
+#[cfg(feature = "testing")]
+pub use current_state::is_read_directly;
 pub use error::HookError;
 pub use hooks::{HookOptions, Hooks, Mechanism};
 pub use look::{FrameAt, known_code};
