@@ -60,6 +60,11 @@ impl Pattern {
             || (looks_at(Part::File) && names.file.is_some_and(|file| self.is_in_path(file)))
     }
 
+    /// Whether it stands for the whole of this text, glob or not.
+    pub fn is_whole(&self, text: &str) -> bool {
+        self.text == text || glob(&self.text, text)
+    }
+
     fn is_in(&self, text: &str) -> bool {
         text_matches(&self.text, text)
     }
@@ -154,6 +159,13 @@ mod tests {
         for (pattern, text) in [("a*c", "abb"), ("?", ""), ("[a-c]", "d"), ("[!a]", "a"), ("a", "ab"), ("", "a")] {
             assert!(!glob(pattern, text), "{pattern} {text}");
         }
+    }
+
+    #[test]
+    fn a_pattern_may_have_to_stand_for_the_whole() {
+        let pattern = |text: &str| text.parse::<Pattern>().unwrap();
+        assert!(pattern("pkg.load").is_whole("pkg.load") && pattern("pkg.*").is_whole("pkg.load"));
+        assert!(!pattern("pkg.load").is_whole("pkg.load_all") && !pattern("load").is_whole("pkg.load"));
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod same_process;
 mod stats;
 mod symbolizing;
 mod thread_stacks;
+mod trace;
 mod traceback_answers;
 mod traceback_object;
 mod traceback_type;
@@ -49,6 +50,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<watching::Watchdog>()?;
     traceback_type::add_to(module)?;
     recording::add_to(module)?;
+    trace::add_to(module)?;
     capture_functions::add_to(module)?;
     module.add_function(wrap_pyfunction!(frame::rebuild_frame, module)?)?;
     module.add_function(wrap_pyfunction!(traceback_answers::rebuild_traceback, module)?)?;

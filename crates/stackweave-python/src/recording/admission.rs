@@ -35,6 +35,11 @@ fn admit_otherwise(feed: &Feed, what: What) -> PyResult<Option<&Recorder>> {
     if let Some(complaint) = mode.complaint() {
         return Err(StackweaveError::new_err(complaint));
     }
+    if mode == Mode::Traced && what == What::Happens {
+        // SAFETY: the GIL is held, and what is traced has a trace.
+        unsafe { stackweave_trace::write_open() };
+        return feed.recorder().map(Some);
+    }
     let is_admitted = match (mode, what) {
         (Mode::Resumed | Mode::Paused, What::Begins) => open_spans::begins(feed),
         (Mode::Resumed | Mode::Paused, What::Ends) => open_spans::ends(feed),
@@ -45,4 +50,10 @@ fn admit_otherwise(feed: &Feed, what: What) -> PyResult<Option<&Recorder>> {
         return feed.recorder().map(Some);
     }
     Ok(None)
+}
+
+/// Whether a trace looks after the spans of this recording.
+#[inline]
+pub(super) fn is_traced(feed: &Feed) -> bool {
+    feed.recording().is_none() && feed.is_traced()
 }

@@ -65,15 +65,20 @@ unsafe fn add_keywords(named: &mut Named, values: *const Object, keys: Object) -
         named.stack = flag("stack", &details.remove(place).1)?;
     }
     if !details.is_empty() {
-        named.details = Some(match plain_details(&details) {
-            Some(plain) => plain,
-            None => other_details(py, &details)?,
-        });
+        named.details = Some(details_of(py, &details)?);
     }
     Ok(())
 }
 
 type Detail<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// As a JSON object.
+pub(crate) fn details_of(py: Python<'_>, details: &[Detail<'_>]) -> PyResult<Vec<u8>> {
+    match plain_details(details) {
+        Some(plain) => Ok(plain),
+        None => other_details(py, details),
+    }
+}
 
 fn plain_details(details: &[Detail<'_>]) -> Option<Vec<u8>> {
     let mut text = vec![b'{'];

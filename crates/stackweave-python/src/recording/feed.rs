@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -20,7 +20,7 @@ const VARIABLE: &str = "STACKWEAVE_RECORDING";
 /// What a recording does with what it is fed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// Not started yet.
     New,
     /// Records.
@@ -35,10 +35,12 @@ pub(super) enum Mode {
     Over,
     /// Was read from files.
     Opened,
+    /// Records, and is traced: spans lie among the calls.
+    Traced,
 }
 
-const MODES: [Mode; 7] =
-    [Mode::New, Mode::Recording, Mode::Resumed, Mode::Paused, Mode::Stopped, Mode::Over, Mode::Opened];
+const MODES: [Mode; 8] =
+    [Mode::New, Mode::Recording, Mode::Resumed, Mode::Paused, Mode::Stopped, Mode::Over, Mode::Opened, Mode::Traced];
 
 /// What Recording is made of: it takes what it is fed.
 #[pyclass(frozen, subclass, module = "stackweave._native")]
@@ -47,6 +49,8 @@ pub(crate) struct Feed {
     recorder: OnceLock<Recorder>,
     /// Which recording of this process it is, from 1; 0 before it starts. Another one in a forked child.
     serial: AtomicU32,
+    /// Whether a trace goes on that writes to it, paused or not.
+    is_traced: AtomicBool,
 }
 
 impl fmt::Debug for Feed {
@@ -71,8 +75,23 @@ impl Feed {
         if self.mode.load(Ordering::Relaxed) == Mode::Recording as u8 { self.recorder.get() } else { None }
     }
 
+    /// Whether a trace goes on that writes to it, paused or not.
+    pub(super) fn is_traced(&self) -> bool {
+        self.is_traced.load(Ordering::Relaxed)
+    }
+
+    /// A trace that writes to it begins, or ends.
+    pub(crate) fn set_traced(&self, is_traced: bool) {
+        self.is_traced.store(is_traced, Ordering::Relaxed);
+        match (self.mode(), is_traced) {
+            (Mode::Recording | Mode::Resumed, true) => self.set_mode(Mode::Traced),
+            (Mode::Traced, false) => self.set_mode(Mode::Resumed),
+            _ => {}
+        }
+    }
+
     /// The recorder, once the recording was started.
-    pub(super) fn recorder(&self) -> PyResult<&Recorder> {
+    pub(crate) fn recorder(&self) -> PyResult<&Recorder> {
         self.recorder.get().ok_or_else(|| StackweaveError::new_err(self.mode().complaint().unwrap_or("no recorder")))
     }
 
@@ -96,7 +115,7 @@ impl Mode {
             Self::New => Some("the recording has not begun: call start(), or use it in a with statement"),
             Self::Stopped => Some("the recording was stopped, and takes nothing more"),
             Self::Opened => Some("the recording was read from a file, and takes nothing more"),
-            Self::Recording | Self::Resumed | Self::Paused | Self::Over => None,
+            Self::Recording | Self::Resumed | Self::Traced | Self::Paused | Self::Over => None,
         }
     }
 }
@@ -106,7 +125,12 @@ impl Feed {
     #[new]
     #[pyo3(signature = (*_arguments, **_keywords))]
     fn new(_arguments: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Self {
-        Self { mode: AtomicU8::new(Mode::New as u8), recorder: OnceLock::new(), serial: AtomicU32::new(0) }
+        Self {
+            mode: AtomicU8::new(Mode::New as u8),
+            recorder: OnceLock::new(),
+            serial: AtomicU32::new(0),
+            is_traced: AtomicBool::new(false),
+        }
     }
 
     /// Begins to record, with options as the Python part has checked them.
@@ -202,7 +226,7 @@ impl Feed {
     /// Spans that began before end all the same.
     fn pause(&self) -> PyResult<()> {
         match self.mode() {
-            Mode::Recording | Mode::Resumed => self.set_mode(Mode::Paused),
+            Mode::Recording | Mode::Resumed | Mode::Traced => self.set_mode(Mode::Paused),
             Mode::Paused | Mode::Over => {}
             mode => return Err(StackweaveError::new_err(mode.complaint().unwrap_or_default())),
         }
@@ -212,8 +236,9 @@ impl Feed {
     /// Records again, after pause().
     fn resume(&self) -> PyResult<()> {
         match self.mode() {
+            Mode::Paused if self.is_traced() => self.set_mode(Mode::Traced),
             Mode::Paused => self.set_mode(Mode::Resumed),
-            Mode::Recording | Mode::Resumed | Mode::Over => {}
+            Mode::Recording | Mode::Resumed | Mode::Traced | Mode::Over => {}
             mode => return Err(StackweaveError::new_err(mode.complaint().unwrap_or_default())),
         }
         Ok(())
@@ -224,7 +249,7 @@ impl Feed {
     fn state(&self) -> &'static str {
         match self.mode() {
             Mode::New => "new",
-            Mode::Recording | Mode::Resumed => "recording",
+            Mode::Recording | Mode::Resumed | Mode::Traced => "recording",
             Mode::Paused => "paused",
             Mode::Stopped | Mode::Over => "stopped",
             Mode::Opened => "opened",

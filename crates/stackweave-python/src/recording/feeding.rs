@@ -11,7 +11,7 @@ use pyo3::{Borrowed, ffi};
 use stackweave_core::{RawFrame, StackId};
 use stackweave_recording::Recorder;
 
-use super::admission::{What, admit};
+use super::admission::{What, admit, is_traced};
 use super::arguments::{self, Named};
 use super::feed::Feed;
 use super::label_cache::{self, frame_of};
@@ -67,6 +67,9 @@ pub(super) unsafe extern "C" fn begin(object: Object, name: Object) -> Object {
 
 #[inline]
 fn begin_plain(feed: &Feed, frame: RawFrame) -> PyResult<()> {
+    if is_traced(feed) {
+        return begin_traced(feed, frame, |recorder| recorder.begin(frame));
+    }
     if let Some(recorder) = admit(feed, What::Begins)? {
         recorder.begin(frame);
     }
@@ -80,8 +83,28 @@ pub(super) unsafe extern "C" fn end(object: Object, _nothing: Object) -> Object 
     unsafe { answered(end_plain(feed_of(object))) }
 }
 
+/// A span begins among calls.
+#[cold]
+fn begin_traced(feed: &Feed, frame: RawFrame, record: impl FnOnce(&Recorder)) -> PyResult<()> {
+    let recorder = feed.recorder()?;
+    // SAFETY: the GIL is held, and what is traced has a trace.
+    unsafe { stackweave_trace::begin_span(frame, || record(recorder)) };
+    Ok(())
+}
+
+#[cold]
+fn end_traced(feed: &Feed) -> PyResult<()> {
+    let recorder = feed.recorder()?;
+    // SAFETY: as above.
+    unsafe { stackweave_trace::end_span(|| recorder.end()) };
+    Ok(())
+}
+
 #[inline]
 fn end_plain(feed: &Feed) -> PyResult<()> {
+    if is_traced(feed) {
+        return end_traced(feed);
+    }
     if let Some(recorder) = admit(feed, What::Ends)? {
         recorder.end();
     }
@@ -141,15 +164,23 @@ pub(super) unsafe fn begin_span(span: &SpanObject) -> bool {
 /// # Safety
 /// The calling thread holds the GIL.
 unsafe fn begin_with_more(feed: &Feed, span: &SpanObject) -> PyResult<()> {
-    let Some(recorder) = admit(feed, What::Begins)? else { return Ok(()) };
+    let is_traced = is_traced(feed);
+    let recorder = if is_traced { Some(feed.recorder()?) } else { admit(feed, What::Begins)? };
+    let Some(recorder) = recorder else { return Ok(()) };
     let stack = if span.how.stack { stack_here()? } else { None };
-    if span.details.is_null() {
-        recorder.begin_at(span.frame, stack);
-        return Ok(());
+    let record = |recorder: &Recorder| {
+        if span.details.is_null() {
+            return recorder.begin_at(span.frame, stack);
+        }
+        // SAFETY: what `arguments::named` has made, and the span refers to: bytes. The GIL is held.
+        let details =
+            unsafe { Borrowed::from_ptr(Python::assume_attached(), span.details).cast_unchecked::<PyBytes>() };
+        recorder.begin_with(span.frame, stack, details.as_bytes());
+    };
+    if is_traced {
+        return begin_traced(feed, span.frame, record);
     }
-    // SAFETY: what `arguments::named` has made, and the span refers to: bytes.
-    let details = unsafe { Borrowed::from_ptr(Python::assume_attached(), span.details).cast_unchecked::<PyBytes>() };
-    recorder.begin_with(span.frame, stack, details.as_bytes());
+    record(recorder);
     Ok(())
 }
 

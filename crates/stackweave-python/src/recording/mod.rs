@@ -18,11 +18,15 @@ mod this_process;
 mod thread_names;
 mod waiting;
 
+pub(crate) use arguments::details_of;
+pub(crate) use feed::Feed;
+pub(crate) use thread_names::name_of_this_thread;
+
 use pyo3::prelude::*;
 
 /// Adds the types to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<feed::Feed>()?;
+    module.add_class::<Feed>()?;
     feeding_methods::add_to(module.py())?;
     opened::add_to(module)?;
     span_type::add_to(module)

@@ -53,7 +53,7 @@ fn tell_now(feed: &Feed, serial: u32) {
 /// The name, without running any code of Python's: see `json.rs`. What `threading` keeps privately is the one place that
 /// can be asked so, and that makes no thread up. The strings here are not interned by PyO3: it gives the GIL away for that,
 /// and a fork in between would leave the child waiting for ever.
-fn name_of_this_thread(py: Python<'_>) -> PyResult<Option<String>> {
+pub(crate) fn name_of_this_thread(py: Python<'_>) -> PyResult<Option<String>> {
     let modules = py.import("sys")?.getattr("modules")?;
     let Ok(threading) = modules.get_item("threading") else { return Ok(None) };
     let threads = threading.getattr("_active")?;

@@ -19,12 +19,15 @@ fn wait(wait: &mut dyn FnMut()) {
     if !holds_gil() {
         return wait();
     }
+    // A trace does not end in the middle of an event.
+    let before = stackweave_trace::mark_waiting(true);
     // SAFETY: this thread holds the GIL, gives it away, and takes it again.
     unsafe {
         let state = ffi::PyEval_SaveThread();
         wait();
         ffi::PyEval_RestoreThread(state);
     }
+    stackweave_trace::mark_waiting(before);
 }
 
 /// Whether the calling thread holds the GIL. No, where that is not to be known: it then waits as it is, since the writer

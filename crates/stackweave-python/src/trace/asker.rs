@@ -1,0 +1,114 @@
+//! What the engine asks Python.
+
+use core::ptr;
+
+use pyo3::exceptions::PyAttributeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use stackweave_store::label;
+use stackweave_trace::{DescribedCall, Describer, Description};
+
+use crate::capture_functions::captured;
+use crate::keywords::EVERYTHING;
+use crate::recording::{details_of, name_of_this_thread};
+
+/// Asks the function that the program has given, and the interpreter's own modules.
+pub(super) struct Asker {
+    describe: Option<Py<PyAny>>,
+}
+
+impl Asker {
+    pub(super) fn new(describe: Option<Py<PyAny>>) -> Self {
+        Self { describe }
+    }
+
+    fn description(&self, py: Python<'_>, call: DescribedCall) -> PyResult<Option<Description>> {
+        let mut description = Description::default();
+        let mut is_told = call.native;
+        if let Some(describe) = &self.describe {
+            // SAFETY: the frame that begins keeps its code object alive.
+            let code = unsafe { Bound::from_borrowed_ptr(py, ptr::with_exposed_provenance_mut(call.code as usize)) };
+            let locals = PyDict::new(py);
+            let answer = describe.bind(py).call1((code, locals, call.matched))?;
+            if let Ok(answer) = answer.cast::<PyTuple>() {
+                is_told = true;
+                let (name, details) = (answer.get_item(0)?, answer.get_item(1)?);
+                if let Ok(name) = name.cast::<PyString>() {
+                    description.label = label(&name.to_string_lossy(), "", 0);
+                }
+                if let Ok(details) = details.cast::<PyDict>() {
+                    let details: Vec<_> = details.iter().collect();
+                    description.details = details_of(py, &details)?;
+                }
+            }
+        }
+        if call.native {
+            description.stack = captured(&EVERYTHING)?.stack;
+        }
+        Ok(is_told.then_some(description))
+    }
+}
+
+/// Runs something that may raise, and leaves the exception that was set as it was.
+fn undisturbed<R>(work: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
+    // SAFETY: the engine asks with the GIL held, in the middle of the program.
+    unsafe {
+        Python::attach_unchecked(|py| {
+            let (mut kind, mut value, mut traceback) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+            ffi::PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut traceback);
+            let answer = work(py).ok();
+            ffi::PyErr_Restore(kind, value, traceback);
+            answer
+        })
+    }
+}
+
+impl Describer for Asker {
+    fn describe(&self, call: DescribedCall) -> Option<Description> {
+        undisturbed(|py| self.description(py, call)).flatten()
+    }
+
+    fn task_name(&self) -> Option<String> {
+        undisturbed(|py| {
+            let modules = py.import("sys")?.getattr("modules")?;
+            let Ok(asyncio) = modules.get_item("_asyncio") else { return Ok(None) };
+            let running = asyncio.getattr("_get_running_loop")?.call0()?;
+            if running.is_none() {
+                return Ok(None);
+            }
+            // Python's own only if there is none in C, up to 3.11.
+            let current = match asyncio.getattr("current_task") {
+                Err(error) if error.is_instance_of::<PyAttributeError>(py) => {
+                    modules.get_item("asyncio.tasks")?.getattr("current_task")?
+                }
+                current => current?,
+            };
+            let task = current.call1((running,))?;
+            if task.is_none() { Ok(None) } else { task.call_method0("get_name")?.extract().map(Some) }
+        })
+        .flatten()
+    }
+
+    fn thread_name(&self) -> Option<String> {
+        undisturbed(name_of_this_thread).flatten()
+    }
+
+    fn kernel_threads(&self) -> Vec<(u64, u32)> {
+        let known = undisturbed(|py| {
+            let Ok(threading) = py.import("sys")?.getattr("modules")?.get_item("threading") else {
+                return Ok(Vec::new());
+            };
+            let mut known = Vec::new();
+            for (ident, thread) in threading.getattr("_active")?.cast::<PyDict>()?.iter() {
+                if let (Ok(ident), Ok(tid)) =
+                    (ident.extract(), thread.getattr("_native_id").and_then(|id| id.extract()))
+                {
+                    known.push((ident, tid));
+                }
+            }
+            Ok(known)
+        });
+        known.unwrap_or_default()
+    }
+}

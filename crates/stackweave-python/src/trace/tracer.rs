@@ -1,0 +1,141 @@
+//! `Tracer` as Python sees it.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use stackweave_trace::{Trace, TraceError, TraceOptions};
+
+use super::options::options_of;
+use super::statistics::dict_of;
+use crate::errors::StackweaveError;
+use crate::python_source::source;
+use crate::recording::Feed;
+
+/// While a thread waits in the middle of an event, it is looked at this often.
+const LOOK_EVERY: Duration = Duration::from_micros(200);
+
+/// Traces the calls of all threads into a recording that has begun.
+#[pyclass(frozen, module = "stackweave._native")]
+pub(super) struct Tracer {
+    feed: Py<Feed>,
+    /// Until it is started.
+    options: Mutex<Option<TraceOptions>>,
+    trace: Mutex<Option<Trace>>,
+}
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracer").finish_non_exhaustive()
+    }
+}
+
+fn error_of(error: TraceError) -> PyErr {
+    StackweaveError::new_err(error.to_string())
+}
+
+/// Waits until no thread is in the middle of an event: one may wait for a writer, without the GIL.
+fn wait_for_others(py: Python<'_>) {
+    // SAFETY: the GIL is held.
+    while unsafe { Trace::is_busy() } {
+        py.detach(|| thread::sleep(LOOK_EVERY));
+    }
+}
+
+impl Tracer {
+    /// Runs nothing that gives the GIL away, so that nobody waits for the lock with the GIL held.
+    fn with_trace<R>(&self, work: impl FnOnce(&mut Trace) -> R) -> Option<R> {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(work)
+    }
+}
+
+#[pymethods]
+impl Tracer {
+    #[new]
+    fn new(feed: Py<Feed>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        Ok(Self { feed, options: Mutex::new(Some(options_of(options)?)), trace: Mutex::new(None) })
+    }
+
+    /// Begins to trace. Once.
+    fn start(&self, py: Python<'_>) -> PyResult<()> {
+        let source = source().ok_or_else(|| StackweaveError::new_err("calls can't be traced in this interpreter"))?;
+        let recorder = self.feed.get().recorder()?.clone();
+        let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let options = options.ok_or_else(|| StackweaveError::new_err("a trace can be started once"))?;
+        wait_for_others(py);
+        // SAFETY: the GIL is held, and no exception is set: Python has called.
+        let trace = unsafe { Trace::start(recorder, source, options) }.map_err(error_of)?;
+        *self.trace.lock().unwrap_or_else(PoisonError::into_inner) = Some(trace);
+        self.feed.get().set_traced(true);
+        Ok(())
+    }
+
+    /// Leaves out what happens until resume(). What is open ends.
+    fn pause(&self, py: Python<'_>) -> PyResult<()> {
+        wait_for_others(py);
+        // SAFETY: the GIL is held, and nobody is in the middle of an event.
+        self.with_trace(|trace| unsafe { trace.pause() }).unwrap_or(Ok(())).map_err(error_of)
+    }
+
+    /// Goes on.
+    fn resume(&self, py: Python<'_>) -> PyResult<()> {
+        wait_for_others(py);
+        // SAFETY: as above; no exception is set: Python has called.
+        self.with_trace(|trace| unsafe { trace.resume() }).unwrap_or(Ok(())).map_err(error_of)
+    }
+
+    /// Ends the trace, and tells what it has seen.
+    fn stop<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        wait_for_others(py);
+        // SAFETY: as above.
+        let stopped = self.with_trace(|trace| unsafe { trace.stop() });
+        let stats = stopped.ok_or_else(|| StackweaveError::new_err("the trace has not begun"))?.map_err(error_of)?;
+        self.feed.get().set_traced(false);
+        dict_of(py, &stats)
+    }
+
+    /// In a forked child: its recording begins with what is open.
+    fn forked(&self) {
+        // SAFETY: the GIL is held.
+        self.with_trace(|trace| unsafe { trace.forked() });
+    }
+
+    /// For gc.callbacks.
+    #[pyo3(signature = (phase, info, /))]
+    #[expect(clippy::unused_self, reason = "a method of the trace that it tells")]
+    fn gc_callback(&self, phase: &str, info: &Bound<'_, PyDict>) -> PyResult<()> {
+        let number = |name: &str| -> PyResult<u64> {
+            Ok(info.get_item(name)?.and_then(|value| value.extract().ok()).unwrap_or(0))
+        };
+        // SAFETY: the GIL is held.
+        unsafe {
+            match phase {
+                "start" => stackweave_trace::start_collection(number("generation")?),
+                "stop" => stackweave_trace::end_collection(number("collected")?, number("uncollectable")?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        let trace = self.trace.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(trace) = trace.take() {
+            drop_trace(trace);
+        }
+    }
+}
+
+/// A trace that was never stopped: its recording is gone, or will be.
+fn drop_trace(mut trace: Trace) {
+    let _ = Python::try_attach(|py| {
+        wait_for_others(py);
+        // SAFETY: the GIL is held, and nobody is in the middle of an event.
+        drop(unsafe { trace.stop() });
+    });
+}

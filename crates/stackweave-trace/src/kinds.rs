@@ -1,0 +1,103 @@
+//! The kinds of events of a trace, and a recorder as something to write to.
+
+use stackweave_core::{EventKind, Field, FieldType, Role};
+use stackweave_recording::{KindNumber, Recorder};
+
+use crate::sink::{Sink, What};
+
+const CALL: Field = Field::new("call", FieldType::Call);
+const FRAME: Field = Field::new("frame", FieldType::Frame);
+const OBJECT: Field = Field::new("object", FieldType::Address);
+
+const fn number(name: &'static str) -> Field {
+    Field::new(name, FieldType::Unsigned)
+}
+
+fn kind(name: &'static str, role: Role, fields: &[Field]) -> EventKind {
+    EventKind { name: name.into(), role, fields: fields.to_vec().into() }
+}
+
+/// The kind of each event, in the order of [`What`].
+fn all() -> [EventKind; What::COUNT] {
+    [
+        kind("call", Role::Begin, &[CALL]),
+        kind("c-call", Role::Begin, &[CALL]),
+        kind("generator", Role::Begin, &[CALL, OBJECT]),
+        kind("resume", Role::Resume, &[CALL, OBJECT]),
+        kind("open", Role::Open, &[CALL, number("depth")]),
+        EventKind::END,
+        kind("yield", Role::End, &[]),
+        kind("raise", Role::End, &[]),
+        kind("gc", Role::Begin, &[FRAME, number("generation")]),
+        kind("gc-end", Role::End, &[number("collected"), number("uncollectable")]),
+        kind("name", Role::Name, &[FRAME, OBJECT]),
+        kind("demoted", Role::Instant, &[FRAME, number("calls"), Field::new("mean", FieldType::Ticks)]),
+        kind("trace-note", Role::Instant, &[FRAME, number("count")]),
+    ]
+}
+
+/// The numbers of the kinds in a recording.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kinds([KindNumber; What::COUNT]);
+
+impl Kinds {
+    /// `None` if the recording has no numbers left.
+    pub(crate) fn register(recorder: &Recorder) -> Option<Self> {
+        let mut numbers = all().map(|kind| recorder.register(kind));
+        let first = (*numbers.first()?)?;
+        let whole = numbers.iter().all(Option::is_some);
+        whole.then(|| Self(numbers.each_mut().map(|number| number.take().unwrap_or(first))))
+    }
+
+    #[inline(always)]
+    pub(crate) fn of(&self, what: What) -> KindNumber {
+        self.0[what as usize]
+    }
+}
+
+/// A recording, as the calling thread writes to it.
+#[derive(Debug)]
+pub(crate) struct Live<'a> {
+    pub(crate) recorder: &'a Recorder,
+    pub(crate) kinds: &'a Kinds,
+}
+
+impl Sink for Live<'_> {
+    fn now(&self) -> u64 {
+        self.recorder.ticks_now()
+    }
+
+    fn record(&self, ticks: u64, what: What, words: &[u64]) {
+        self.recorder.record_at(ticks, self.kinds.of(what), words);
+    }
+}
+
+/// What is written for another thread, until it is handed over.
+#[derive(Debug)]
+pub(crate) struct Collected<'a> {
+    pub(crate) kinds: &'a Kinds,
+    pub(crate) ticks: u64,
+    pub(crate) events: std::cell::RefCell<Vec<(u64, KindNumber, Vec<u64>)>>,
+}
+
+impl<'a> Collected<'a> {
+    /// All at this time.
+    pub(crate) fn new(kinds: &'a Kinds, ticks: u64) -> Self {
+        Self { kinds, ticks, events: std::cell::RefCell::default() }
+    }
+
+    /// Records it all for the thread that the kernel knows by this number.
+    pub(crate) fn hand_over(self, recorder: &Recorder, tid: u32) {
+        recorder.record_for(tid, &self.events.into_inner());
+    }
+}
+
+impl Sink for Collected<'_> {
+    fn now(&self) -> u64 {
+        self.ticks
+    }
+
+    fn record(&self, ticks: u64, what: What, words: &[u64]) {
+        self.events.borrow_mut().push((ticks, self.kinds.of(what), words.to_vec()));
+    }
+}

@@ -1,0 +1,419 @@
+//! A trace from its start to its end, as programs see it.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use stackweave_core::{CodeId, FrameSource, RawFrame};
+use stackweave_cpython::PythonSource;
+use stackweave_cpython::calls::{HookError, HookOptions, Hooks, Mechanism};
+use stackweave_recording::Recorder;
+use stackweave_recording::clock::Clock;
+use stackweave_store::{AddressMap, label};
+
+use crate::blocks;
+use crate::codes::Codes;
+use crate::kinds::Kinds;
+use crate::observer::Observer;
+use crate::options::TraceOptions;
+use crate::rules::{Limits, Rules};
+use crate::session::{self, DemotionTicks, Session};
+use crate::sink::{Sink, What};
+use crate::snapshot;
+
+const NANOSECONDS: u64 = 1_000_000_000;
+
+/// Why calls can't be traced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// There is a trace already.
+    AlreadyTracing,
+    /// The recording has no kinds of events left.
+    NoKinds,
+    /// This thread is being asked about a call.
+    Asked,
+    /// The interpreter can't be made to tell.
+    Hooks(HookError),
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AlreadyTracing => f.write_str("calls are traced already, and only one trace can run at a time"),
+            Self::NoKinds => f.write_str("the recording has too many kinds of events already"),
+            Self::Asked => f.write_str("a trace can't be changed by what describes its calls"),
+            Self::Hooks(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+impl From<HookError> for TraceError {
+    fn from(error: HookError) -> Self {
+        match error {
+            HookError::AlreadyInstalled => Self::AlreadyTracing,
+            error => Self::Hooks(error),
+        }
+    }
+}
+
+/// A function that is not told of any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DemotedFunction {
+    /// Its qualified name.
+    pub name: String,
+    /// Its file.
+    pub filename: String,
+    /// The line that it begins on.
+    pub first_line: Option<u32>,
+    /// How many of its calls were recorded.
+    pub calls: u64,
+    /// What they took on average.
+    pub mean: Duration,
+}
+
+/// What a trace has seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceStats {
+    /// How calls were heard of.
+    pub mechanism: Mechanism,
+    /// Why not in the way that is best for this version.
+    pub fallback_reason: Option<String>,
+    /// Calls that were recorded, begun or gone on.
+    pub calls: u64,
+    /// How often a thread was not where it should have been: greenlets, frames that nobody told of.
+    pub repairs: u64,
+    /// Ends of what nobody saw begin.
+    pub ignored_ends: u64,
+    /// Calls that came after `max_events`.
+    pub dropped: u64,
+    /// Calls that were too short or too deep.
+    pub hidden: u64,
+    /// Functions that the filters have left out.
+    pub left_out: u64,
+    /// How often the C stack was so full that deeper calls were not told of.
+    pub stepped_aside: u64,
+    /// Threads that were traced.
+    pub threads: u64,
+    /// Functions that are not told of any more.
+    pub demoted: Vec<DemotedFunction>,
+}
+
+/// A trace that runs, or is paused. There is one at a time in a process.
+#[derive(Debug)]
+pub struct Trace {
+    hooks: Option<Hooks>,
+    options: HookOptions,
+    is_limited: bool,
+    ticks_per_second: u64,
+    mechanism: Mechanism,
+    fallback_reason: Option<String>,
+    stepped_aside: u64,
+}
+
+// SAFETY: what it holds of the interpreter is touched with the GIL held only, as its functions ask for.
+unsafe impl Send for Trace {}
+// SAFETY: as above.
+unsafe impl Sync for Trace {}
+
+impl Trace {
+    /// Begins to trace all threads into this recording.
+    ///
+    /// # Safety
+    /// The GIL is held, and no exception is set.
+    pub unsafe fn start(
+        recorder: Recorder,
+        source: &'static PythonSource,
+        options: TraceOptions,
+    ) -> Result<Self, TraceError> {
+        // SAFETY: passed on to the caller.
+        if unsafe { session::current() }.is_some() {
+            return Err(TraceError::AlreadyTracing);
+        }
+        let ticks_per_second = Clock::start().0.ticks_per_second();
+        let is_limited = is_limited(&options);
+        let hook_options = HookOptions { mechanism: options.mechanism, c_calls: options.c_calls };
+        let session = session_of(recorder, source, options, ticks_per_second)?;
+        // SAFETY: passed on to the caller; nothing is in the middle of an event, since nothing was traced.
+        unsafe {
+            blocks::sweep(|_| {});
+            blocks::visit(|block| {
+                block.thread.forget();
+                block.calls.set(0);
+            });
+        }
+        session.recorder.at_each_chunk(Some(snapshot::write));
+        if !session::begin(session) {
+            return Err(TraceError::AlreadyTracing);
+        }
+        let mut trace = Self {
+            hooks: None,
+            options: hook_options,
+            is_limited,
+            ticks_per_second,
+            mechanism: Mechanism::Monitoring,
+            fallback_reason: None,
+            stepped_aside: 0,
+        };
+        // SAFETY: passed on to the caller.
+        if let Err(error) = unsafe { trace.install(source) } {
+            // SAFETY: nothing was told yet.
+            unsafe { session::end() };
+            return Err(error);
+        }
+        Ok(trace)
+    }
+
+    /// # Safety
+    /// The GIL is held, and no exception is set.
+    unsafe fn install(&mut self, source: &PythonSource) -> Result<(), TraceError> {
+        // SAFETY: passed on to the caller.
+        let hooks = unsafe {
+            if self.is_limited {
+                Hooks::install::<Observer<true>>(source, self.options)?
+            } else {
+                Hooks::install::<Observer<false>>(source, self.options)?
+            }
+        };
+        self.mechanism = hooks.mechanism();
+        self.fallback_reason = hooks.fallback_reason().map(ToString::to_string);
+        // SAFETY: passed on to the caller. Where it can't forget, only functions that were left out before stay so.
+        drop(unsafe { hooks.tell_all_again() });
+        self.hooks = Some(hooks);
+        Ok(())
+    }
+
+    /// Whether a thread has given the GIL away in the middle of an event. Then nothing but waiting may be done with the
+    /// trace.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub unsafe fn is_busy() -> bool {
+        let own = blocks::of_this_thread().map_or(0, |block| block.tid.get());
+        let mut is_busy = false;
+        // SAFETY: passed on to the caller.
+        unsafe {
+            blocks::visit(|block| {
+                let is_gone = block.ended_at().is_some();
+                is_busy |= !is_gone && block.tid.get() != own && block.is_waiting.load(Ordering::Relaxed);
+            });
+        }
+        is_busy
+    }
+
+    /// Leaves out what happens until [`Trace::resume`]. What is open ends.
+    ///
+    /// # Safety
+    /// The GIL is held, and [`Trace::is_busy`] is false.
+    pub unsafe fn pause(&mut self) -> Result<(), TraceError> {
+        refuse_if_asked()?;
+        // SAFETY: passed on to the caller.
+        let Some(session) = (unsafe { session::current() }).filter(|session| !session.is_paused.get()) else {
+            return Ok(());
+        };
+        // SAFETY: passed on to the caller.
+        unsafe {
+            self.remove();
+            session.end_all_threads(false);
+        }
+        session.is_paused.set(true);
+        Ok(())
+    }
+
+    /// Goes on after a pause.
+    ///
+    /// # Safety
+    /// As for [`Trace::start`].
+    pub unsafe fn resume(&mut self) -> Result<(), TraceError> {
+        refuse_if_asked()?;
+        // SAFETY: passed on to the caller.
+        let Some(session) = (unsafe { session::current() }).filter(|session| session.is_paused.get()) else {
+            return Ok(());
+        };
+        session.since.set(session.recorder.ticks_now());
+        session.is_paused.set(false);
+        // SAFETY: passed on to the caller.
+        let installed = unsafe { self.install(session.source) };
+        session.is_paused.set(installed.is_err());
+        installed
+    }
+
+    /// # Safety
+    /// The GIL is held.
+    unsafe fn remove(&mut self) {
+        if let Some(mut hooks) = self.hooks.take() {
+            self.stepped_aside += hooks.stepped_aside();
+            // SAFETY: passed on to the caller.
+            unsafe { hooks.remove() };
+        }
+    }
+
+    /// Ends the trace, and with it what is open on all threads. The recording goes on.
+    ///
+    /// # Safety
+    /// The GIL is held, and [`Trace::is_busy`] is false.
+    pub unsafe fn stop(&mut self) -> Result<TraceStats, TraceError> {
+        refuse_if_asked()?;
+        // SAFETY: passed on to the caller.
+        let stats = unsafe {
+            self.remove();
+            let Some(session) = session::current() else { return Ok(self.stats(None)) };
+            if !session.is_paused.get() {
+                session.end_all_threads(true);
+            }
+            let stats = self.stats(Some(session));
+            write_notes(session, &stats);
+            session.recorder.at_each_chunk(None);
+            blocks::visit(|block| {
+                block.thread.forget();
+                block.set_recorder(None);
+            });
+            stats
+        };
+        // SAFETY: no thread is in the middle of an event: none has given the GIL away, and this one is here.
+        unsafe { session::end() };
+        Ok(stats)
+    }
+
+    /// In a forked child: its recording begins with what is open.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub unsafe fn forked(&mut self) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            blocks::forget_other_threads();
+            if let Some(session) = session::current() {
+                session.begin_again();
+            }
+        }
+    }
+
+    fn stats(&self, session: Option<&Session>) -> TraceStats {
+        let (mut calls, mut threads) = (0, 0);
+        // SAFETY: the callers hold the GIL.
+        unsafe {
+            blocks::visit(|block| {
+                calls += block.calls.get();
+                threads += u64::from(block.calls.get() > 0);
+            });
+        }
+        let count = |of: fn(&Rules) -> &Cell<u64>| session.map_or(0, |session| of(&session.rules).get());
+        TraceStats {
+            mechanism: self.mechanism,
+            fallback_reason: self.fallback_reason.clone(),
+            calls: calls + session.map_or(0, |session| session.ended_calls.get()),
+            repairs: count(|rules| &rules.repairs),
+            ignored_ends: count(|rules| &rules.ignored_ends),
+            dropped: count(|rules| &rules.dropped),
+            hidden: count(|rules| &rules.hidden),
+            left_out: session.map_or(0, |session| session.left_out.get()),
+            stepped_aside: self.stepped_aside,
+            threads: threads + session.map_or(0, |session| session.ended_threads.get()),
+            demoted: session.map_or(Vec::new(), |session| self.demoted(session)),
+        }
+    }
+
+    fn demoted(&self, session: &Session) -> Vec<DemotedFunction> {
+        let demoted = session.demoted.borrow();
+        let told = demoted.iter().filter_map(|(number, timing)| {
+            let frame = RawFrame::python(CodeId::new(*number)?, RawFrame::MAX_INSTRUCTION, false);
+            let location = session.source.locate(frame)?;
+            let mean = u128::from(timing.ticks / u64::from(timing.calls.max(1)));
+            let nanoseconds = mean * u128::from(NANOSECONDS) / u128::from(self.ticks_per_second.max(1));
+            Some(DemotedFunction {
+                name: location.qualname.unwrap_or(location.name).to_string(),
+                filename: location.filename.to_string(),
+                first_line: location.first_line,
+                calls: timing.calls.into(),
+                mean: Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX)),
+            })
+        });
+        told.collect()
+    }
+}
+
+/// The calling thread is about to give the GIL away in the middle of an event, or has got it back: for who waits for a
+/// recorder on its behalf. Gives what was said before.
+pub fn mark_waiting(is_waiting: bool) -> bool {
+    blocks::of_this_thread().is_some_and(|block| block.is_waiting.swap(is_waiting, Ordering::Relaxed))
+}
+
+fn refuse_if_asked() -> Result<(), TraceError> {
+    match blocks::of_this_thread() {
+        Some(block) if block.thread.shadow.is_asleep() => Err(TraceError::Asked),
+        _ => Ok(()),
+    }
+}
+
+fn is_limited(options: &TraceOptions) -> bool {
+    !options.min_duration.is_zero()
+        || options.max_depth.is_some()
+        || options.demotion.is_some()
+        || options.max_events.is_some()
+}
+
+fn ticks_of(duration: Duration, ticks_per_second: u64) -> u64 {
+    u64::try_from(duration.as_nanos() * u128::from(ticks_per_second) / u128::from(NANOSECONDS)).unwrap_or(u64::MAX)
+}
+
+fn session_of(
+    recorder: Recorder,
+    source: &'static PythonSource,
+    options: TraceOptions,
+    ticks_per_second: u64,
+) -> Result<Box<Session>, TraceError> {
+    let kinds = Kinds::register(&recorder).ok_or(TraceError::NoKinds)?;
+    let limits = Limits {
+        min_duration: ticks_of(options.min_duration, ticks_per_second),
+        max_depth: options.max_depth.unwrap_or(usize::MAX),
+        max_events: options.max_events.unwrap_or(u64::MAX),
+    };
+    let demotion = options.demotion.map(|demotion| DemotionTicks {
+        calls: demotion.calls.max(1),
+        ticks: ticks_of(demotion.mean, ticks_per_second),
+    });
+    // SAFETY: has no conditions.
+    let tid = unsafe { libc::gettid() }.unsigned_abs();
+    Ok(Box::new(Session {
+        codes: Codes::new(),
+        kinds,
+        rules: Rules::new(limits),
+        source,
+        include: options.include,
+        exclude: options.exclude,
+        described: options.described,
+        describer: options.describer,
+        demotion,
+        tasks: options.tasks,
+        since: Cell::new(recorder.ticks_now()),
+        inner_only: Cell::new(if options.outer { 0 } else { tid }),
+        is_paused: Cell::new(false),
+        left_out: Cell::new(0),
+        ended_calls: Cell::new(0),
+        ended_threads: Cell::new(0),
+        demoted: RefCell::default(),
+        natives: AddressMap::new(),
+        recorder,
+    }))
+}
+
+/// Says in the recording what is not in it.
+fn write_notes(session: &Session, stats: &TraceStats) {
+    let live = session.live();
+    let notes = [
+        ("trace: stacks repaired", stats.repairs),
+        ("trace: calls dropped", stats.dropped),
+        ("trace: calls hidden", stats.hidden),
+        ("trace: functions left out", stats.left_out),
+        ("trace: deep calls not told", stats.stepped_aside),
+    ];
+    for (name, count) in notes.into_iter().filter(|(_, count)| *count > 0) {
+        if let Some(frame) = label(name, "", 0) {
+            live.record(live.now(), What::Note, &[frame.to_bits(), count]);
+        }
+    }
+}
