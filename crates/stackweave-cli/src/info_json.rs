@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use stackweave_profile::TraceNotes;
 use stackweave_recording::{ProcessRecording, Recording};
 
 pub(crate) fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
@@ -59,6 +60,7 @@ fn process(process: &ProcessRecording) -> Value {
         "kinds": dictionary.kinds().map(|(_, kind)| kind.name.clone()).collect::<Vec<_>>(),
         "threads": threads,
         "modules": modules,
+        "trace": TraceNotes::read(process).unwrap_or_default().sentences(process),
         "missing": process.missing().sentences(),
     })
 }

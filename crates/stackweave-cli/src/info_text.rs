@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use stackweave_profile::Measure;
+use stackweave_profile::{Measure, TraceNotes};
 use stackweave_recording::{ProcessRecording, Recording};
 
 use crate::calendar::utc;
@@ -52,6 +52,9 @@ fn write_process(out: &mut dyn Write, process: &ProcessRecording) -> io::Result<
     row(out, "stacks", &format!("{} of {} frames in {} modules", count(stacks), count(frames), count(modules)))?;
     row(out, "events", &count(process.event_count()))?;
     write_threads(out, process)?;
+    // What can't be read is missing, and told below.
+    let notes = TraceNotes::read(process).unwrap_or_default();
+    notes.sentences(process).iter().try_for_each(|sentence| row(out, "trace", sentence))?;
     let missing = process.missing().sentences();
     if missing.is_empty() {
         return row(out, "missing", "nothing");

@@ -49,6 +49,7 @@ mod module_history;
 mod native_frames;
 mod resolver;
 mod text;
+mod trace_notes;
 mod word_hash;
 
 pub use aggregate::{
@@ -62,3 +63,4 @@ pub use json::write_json;
 pub use resolver::Resolver;
 pub use stackweave_core::{Names, Part, Pattern};
 pub use text::{DiffOptions, Sort, TableOptions, TreeOptions, write_diff, write_table, write_tree};
+pub use trace_notes::TraceNotes;

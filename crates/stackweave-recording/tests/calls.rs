@@ -58,8 +58,9 @@ fn a_call_becomes_the_two_frames_that_it_is_made_of() {
     let mut given = Vec::new();
     for _ in 0..50_000 {
         let mut number = || u32::from(random.byte_below(40)) + 1;
-        let (called, caller, unit, label) = (number(), number(), number(), number());
-        let to = if label < 10 { Call::to_label(BlobId::new(called).unwrap()) } else { Call::to_code(code(called)) };
+        let (function, caller, unit, label) = (number(), number(), number(), number());
+        let to =
+            if label < 10 { Call::to_label(BlobId::new(function).unwrap()) } else { Call::to_code(code(function)) };
         let word = if unit < 3 { to.unwrap() } else { to.unwrap().from(code(caller), unit) };
         if caller % 2 == 0 {
             recorder.record(call, &[word.to_bits()]);

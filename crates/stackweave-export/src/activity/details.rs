@@ -30,6 +30,19 @@ impl Details {
         Self((!fields.is_empty()).then(|| Value::Object(fields).to_string().into()))
     }
 
+    /// What both say; where they say the same, what the other says.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        if self.0.is_none() || other.0.is_none() {
+            return if self.0.is_some() { self.clone() } else { other.clone() };
+        }
+        Self::of(self.object().into_iter().chain(other.object()).collect())
+    }
+
+    /// The same, and this.
+    pub(crate) fn with_text(&self, key: &str, text: &str) -> Self {
+        self.and(&Self::of(Map::from_iter([(key.to_owned(), text.into())])))
+    }
+
     /// The object, with its braces.
     pub(crate) fn as_str(&self) -> Option<&str> {
         self.0.as_deref()
@@ -53,6 +66,16 @@ mod tests {
         assert_eq!(of(b"{\"a\": NaN}").as_deref(), Some(r#"{"details":"{\"a\": NaN}"}"#));
         assert_eq!(of(b"\xff\"").as_deref(), Some("{\"details\":\"\u{fffd}\\\"\"}"));
         assert_eq!((of(b""), of(b"{}")), (None, None));
+    }
+
+    #[test]
+    fn what_is_said_later_is_added() {
+        let said = |text: &str| Details::new(Map::new(), Some(text.as_bytes()));
+        let both = said(r#"{"a":1,"b":2}"#).and(&said(r#"{"b":3}"#));
+        assert_eq!(both.as_str(), Some(r#"{"a":1,"b":3}"#));
+        assert_eq!(said("").and(&said("")).as_str(), None);
+        assert_eq!(said("").with_text("task", "x\"").as_str(), Some(r#"{"task":"x\""}"#));
+        assert_eq!(both.and(&said("")), both);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(crate) struct Kinds(Vec<Option<Kind>>);
 pub(crate) struct Kind {
     pub(crate) role: Role,
     frame: Option<usize>,
+    /// The frame that calls the first one.
+    caller: Option<usize>,
     stack: Option<usize>,
     address: Option<usize>,
     value: Option<(usize, FieldType)>,
@@ -43,19 +45,23 @@ impl Kind {
         let value = match kind.role {
             Role::Counter => first(&[FieldType::Float, FieldType::Signed, FieldType::Unsigned]),
             Role::Sample => first(&[FieldType::Signed, FieldType::Unsigned]),
-            Role::Allocate => first(&[FieldType::Unsigned]),
+            Role::Allocate | Role::Open => first(&[FieldType::Unsigned]),
             _ => None,
         };
         let place = |of| kind.position_of(of);
         let mut found = Self {
             role: kind.role,
             frame: place(FieldType::Frame),
+            caller: kind.fields.iter().position(|field| field.of == FieldType::Frame && field.name == "caller"),
             stack: place(FieldType::Stack),
             address: place(FieldType::Address),
             value,
             others: Vec::new(),
         };
-        let own = [found.frame, found.stack, found.address, value.map(|(place, _)| place)];
+        if found.caller == found.frame {
+            found.caller = None;
+        }
+        let own = [found.frame, found.caller, found.stack, found.address, value.map(|(place, _)| place)];
         let words = kind.fields.iter().take(kind.words()).enumerate();
         let others = words.filter(|(place, _)| !own.contains(&Some(*place)));
         found.others = others.map(|(place, field)| (place, field.name.to_string(), field.of)).collect();
@@ -66,6 +72,10 @@ impl Kind {
         number(event, self.frame)
     }
 
+    pub(crate) fn caller(&self, event: &Event<'_>) -> u32 {
+        number(event, self.caller)
+    }
+
     pub(crate) fn stack(&self, event: &Event<'_>) -> u32 {
         number(event, self.stack)
     }
@@ -74,7 +84,7 @@ impl Kind {
         word(event, self.address).unwrap_or(0)
     }
 
-    /// The weight of a sample, or the size of a block.
+    /// The weight of a sample, the size of a block, or how many are open around what is open.
     pub(crate) fn count(&self, event: &Event<'_>) -> Option<u64> {
         word(event, self.value.map(|(place, _)| place))
     }

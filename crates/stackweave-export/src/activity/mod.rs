@@ -1,11 +1,13 @@
 //! What happened, thread by thread, the earliest first: begins and ends matched, and cut to the time that is asked for.
 //!
 //! A profile and every format that shows events say the same about spans: ends that match nothing are left out, what is
-//! open where events of its thread were lost ends there, and times of a thread never go back.
+//! open where events of its thread were lost ends there unless it is told to be open still, and times of a thread never
+//! go back.
 
 mod details;
 mod kinds;
 mod named;
+mod objects;
 mod visit;
 
 pub(crate) use details::Details;
@@ -13,16 +15,48 @@ pub(crate) use named::NamedProcess;
 pub(crate) use visit::{losses, visit, visit_process, visit_thread};
 
 /// Something that a thread has begun.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Span {
     /// The number of its frame in the recording.
     pub(crate) frame: u32,
     /// The stack that it began on; 0 if that was not recorded.
     pub(crate) stack: u32,
+    /// The number of the frame that called it; 0 if that is not known.
+    pub(crate) caller: u32,
     pub(crate) began: u64,
+    /// Whether it is a call: not if it was open before anything was heard of it.
+    pub(crate) is_call: bool,
+    /// What of it is the same in all spans of a generator.
+    pub(crate) object: Option<Object>,
     pub(crate) details: Details,
+    /// What its end has said.
+    pub(crate) at_end: Details,
     /// Whether its begin was told.
     is_told: bool,
+}
+
+impl Span {
+    /// It belongs to a task of this name, if there is one.
+    fn name_task(&mut self, name: Option<&str>) {
+        if let Some(name) = name {
+            self.details = self.details.with_text("task", name);
+        }
+    }
+
+    /// What is said about it, once it is over.
+    pub(crate) fn all_details(&self) -> Details {
+        self.details.and(&self.at_end)
+    }
+}
+
+/// What runs in pieces: a generator, a coroutine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Object {
+    pub(crate) address: u64,
+    /// One number for all of its spans, and for those of no other.
+    pub(crate) flow: u64,
+    /// Whether none of its spans was told before.
+    pub(crate) is_first: bool,
 }
 
 /// Why a span is over.

@@ -60,6 +60,14 @@ impl<'a> NamedProcess<'a> {
         self.names.of(frame).iter().rev()
     }
 
+    /// The line that a frame is at, as `file:line`.
+    pub(crate) fn line_of(&self, frame: u32) -> Option<String> {
+        let frame = self.names.of(frame).first()?;
+        let file = frame.filename.as_ref()?;
+        let line = frame.position.line.or(frame.first_line).filter(|line| *line > 0);
+        Some(line.map_or_else(|| file.to_string(), |line| format!("{file}:{line}")))
+    }
+
     pub(crate) fn thread(&self, number: u32) -> Option<&NamedThread> {
         let place = self.threads.binary_search_by_key(&number, |thread| thread.number).ok()?;
         self.threads.get(place)

@@ -7,9 +7,11 @@ use std::ops::Range;
 
 use stackweave_core::Role;
 use stackweave_recording::file::Lost;
+use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use crate::activity::kinds::{Kind, Kinds};
+use crate::activity::objects::Objects;
 use crate::activity::{Ending, Happening, Span, What};
 use crate::error::ExportError;
 use crate::source::Source;
@@ -52,6 +54,7 @@ struct Visit<'t, 'f> {
     /// Where each thread is in `threads`, by process and number.
     places: HashMap<(usize, u32), usize>,
     threads: Vec<Thread>,
+    objects: Objects,
     /// Whether the time that is asked for has begun.
     is_inside: bool,
     tell: &'t mut Tell<'f>,
@@ -61,8 +64,10 @@ struct Visit<'t, 'f> {
 struct Thread {
     process: usize,
     number: u32,
-    open: Vec<Span>,
+    open: OpenStack<Span>,
     now: u64,
+    /// When something else than an open was told last.
+    seen: u64,
     /// The ticks at which events are missing, the next one last.
     losses: Vec<u64>,
 }
@@ -72,7 +77,8 @@ impl<'t, 'f> Visit<'t, 'f> {
         let range = source.options().part.range.clone().unwrap_or(0..u64::MAX);
         let is_inside = range.start == 0;
         let kinds = source.processes().iter().map(Kinds::of).collect();
-        Self { range, kinds, places: HashMap::new(), threads: Vec::new(), is_inside, tell }
+        let objects = Objects::default();
+        Self { range, kinds, places: HashMap::new(), threads: Vec::new(), objects, is_inside, tell }
     }
 
     fn event(&mut self, process: usize, timed: &TimedEvent<'_>) -> Result<(), ExportError> {
@@ -82,11 +88,22 @@ impl<'t, 'f> Visit<'t, 'f> {
         }
         let place = self.place_of(process, timed.process, timed.thread);
         let mut thread = core::mem::take(&mut self.threads[place]);
+        let role = self.kinds[process].get(timed.event.kind).map(|kind| kind.role);
+        let is_open = role == Some(Role::Open);
+        if !is_open && thread.open.was_told() {
+            self.end_beyond(&mut thread)?;
+        }
         while thread.losses.last().is_some_and(|lost| timed.event.ticks > *lost) {
-            self.cut(&mut thread, None)?;
+            // An open says itself what is still there.
+            if !is_open {
+                self.cut(&mut thread, None)?;
+            }
             thread.losses.pop();
         }
         thread.now = thread.now.max(time);
+        if !is_open {
+            thread.seen = thread.now;
+        }
         let done = self.one(&mut thread, timed);
         self.threads[place] = thread;
         done
@@ -96,27 +113,91 @@ impl<'t, 'f> Visit<'t, 'f> {
         let event = &timed.event;
         let Some(kind) = self.kinds[thread.process].get(event.kind) else { return Ok(()) };
         match kind.role {
-            Role::Begin | Role::Resume | Role::Open => {
-                let span = Span {
-                    frame: kind.frame(event),
-                    stack: kind.stack(event),
-                    began: thread.now,
-                    details: kind.details(event, timed.process),
-                    is_told: self.is_inside,
-                };
-                thread.open.push(span);
+            Role::Begin | Role::Resume => {
+                let span = self.span(thread, timed, self.is_inside);
+                thread.open.begin(span);
                 if self.is_inside { self.tell_begin(thread, thread.open.len() - 1) } else { Ok(()) }
             }
-            Role::End => match thread.open.pop() {
-                Some(span) => self.tell_end(thread, span, thread.now, Ending::Ended),
-                None => Ok(()),
+            Role::Open => self.open(thread, timed),
+            Role::End => match thread.open.end() {
+                Ended::Known(mut span) => {
+                    span.at_end = kind.details(event, timed.process);
+                    self.tell_end(thread, span, thread.now, Ending::Ended)
+                }
+                Ended::Unknown | Ended::Nothing => Ok(()),
             },
+            Role::Name => {
+                self.name(thread, timed);
+                Ok(())
+            }
             _ if !self.range.contains(&thread.now) => Ok(()),
             role => {
                 let what = what(role, kind, timed);
                 self.tell(thread, thread.now, what)
             }
         }
+    }
+
+    /// What begins, or is open.
+    fn span(&mut self, thread: &Thread, timed: &TimedEvent<'_>, is_told: bool) -> Span {
+        let (process, event) = (thread.process, &timed.event);
+        let mut span = Span { began: thread.now, is_told, ..Span::default() };
+        let Some(kind) = self.kinds[process].get(event.kind) else { return span };
+        (span.frame, span.caller, span.stack) = (kind.frame(event), kind.caller(event), kind.stack(event));
+        span.is_call = kind.role != Role::Open;
+        span.details = kind.details(event, timed.process);
+        let address = kind.address(event);
+        if address != 0 {
+            let (mut object, name) = self.objects.begin(process, address, kind.role == Role::Begin);
+            span.details = span.details.with_text("object", &format!("{address:#x}"));
+            span.name_task(name.as_deref());
+            if is_told {
+                self.objects.tell(process, &mut object);
+            }
+            span.object = Some(object);
+        }
+        span
+    }
+
+    /// Something is open: it begins if that is not known, and what is known to be open in its place ends.
+    fn open(&mut self, thread: &mut Thread, timed: &TimedEvent<'_>) -> Result<(), ExportError> {
+        let Some(kind) = self.kinds[thread.process].get(timed.event.kind) else { return Ok(()) };
+        let (frame, depth) = (kind.frame(&timed.event), kind.count(&timed.event).unwrap_or(0));
+        if !thread.open.goes_on(depth) {
+            self.end_beyond(thread)?;
+        }
+        if frame == 0 {
+            thread.open.open_nothing(depth);
+            return self.end_beyond(thread);
+        }
+        if !thread.open.open(depth, |span| span.frame == frame) {
+            return Ok(());
+        }
+        self.end_beyond(thread)?;
+        let span = self.span(thread, timed, self.is_inside);
+        thread.open.begin_open(depth, span);
+        if self.is_inside { self.tell_begin(thread, thread.open.len() - 1) } else { Ok(()) }
+    }
+
+    /// Ends what the opens have left out: nobody saw that, and it was there at the last event before them.
+    fn end_beyond(&mut self, thread: &mut Thread) -> Result<(), ExportError> {
+        while let Some(span) = thread.open.take_beyond() {
+            let ended = thread.seen.max(span.began);
+            self.tell_end(thread, span, ended, Ending::Unfinished)?;
+        }
+        Ok(())
+    }
+
+    /// An object gets a name, and so do its spans that are open.
+    fn name(&mut self, thread: &mut Thread, timed: &TimedEvent<'_>) {
+        let Some(kind) = self.kinds[thread.process].get(timed.event.kind) else { return };
+        let (address, dictionary) = (kind.address(&timed.event), timed.process.dictionary());
+        let text = dictionary.names(kind.frame(&timed.event)).first().and_then(|name| dictionary.string(name.name));
+        let Some(text) = text.filter(|_| address != 0) else { return };
+        for span in thread.open.iter_mut().filter(|span| span.object.is_some_and(|of| of.address == address)) {
+            span.name_task(Some(text));
+        }
+        self.objects.name(thread.process, address, text.into());
     }
 
     /// The time that is asked for begins: what is open begins with it.
@@ -127,6 +208,9 @@ impl<'t, 'f> Visit<'t, 'f> {
             for depth in 0..thread.open.len() {
                 thread.open[depth].began = thread.open[depth].began.max(self.range.start);
                 thread.open[depth].is_told = true;
+                if let Some(object) = &mut thread.open[depth].object {
+                    self.objects.tell(thread.process, object);
+                }
                 self.tell_begin(thread, depth)?;
             }
         }
@@ -147,9 +231,12 @@ impl<'t, 'f> Visit<'t, 'f> {
             return Ok(());
         }
         let time = time.min(end);
-        let (process, number, around) = (thread.process, thread.number, thread.open.as_slice());
+        let (process, number, around) = (thread.process, thread.number, &*thread.open);
         if !span.is_told {
             span.is_told = true;
+            if let Some(object) = &mut span.object {
+                self.objects.tell(process, object);
+            }
             let what = What::Begin(&span);
             (self.tell)(&Happening { process, thread: number, time: span.began, around, what })?;
         }
@@ -157,7 +244,7 @@ impl<'t, 'f> Visit<'t, 'f> {
     }
 
     fn tell(&mut self, thread: &Thread, time: u64, what: What<'_>) -> Result<(), ExportError> {
-        let (process, number, around) = (thread.process, thread.number, thread.open.as_slice());
+        let (process, number, around) = (thread.process, thread.number, &*thread.open);
         (self.tell)(&Happening { process, thread: number, time, around, what })
     }
 
@@ -165,7 +252,7 @@ impl<'t, 'f> Visit<'t, 'f> {
     fn cut(&mut self, thread: &mut Thread, until: Option<u64>) -> Result<(), ExportError> {
         let ended = until.map_or(thread.now, |until| until.max(thread.now));
         let ending = if until.is_some() { Ending::Ended } else { Ending::Unfinished };
-        while let Some(span) = thread.open.pop() {
+        while let Some(span) = thread.open.take_innermost() {
             self.tell_end(thread, span, ended, ending)?;
         }
         Ok(())

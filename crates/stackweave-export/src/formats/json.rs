@@ -11,6 +11,7 @@ use serde_json::Value;
 use stackweave_core::{EventKind, FieldType, Role};
 use stackweave_profile::{Frame, RecordedNames};
 use stackweave_recording::file::Event;
+use stackweave_recording::read::OpenStack;
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use crate::activity::losses;
@@ -33,6 +34,8 @@ struct Process {
     /// The frames that each one of the recording stands for, as text, without those that are not seen.
     texts: HashMap<(u32, u64), Box<[u8]>>,
     threads: HashMap<u32, Thread>,
+    /// By the addresses of objects: the labels that name them.
+    tasks: HashMap<u64, u32>,
     /// The frames of a stack, outermost first, and what is seen of each.
     stack: Vec<(u32, u64)>,
 }
@@ -40,9 +43,45 @@ struct Process {
 #[derive(Default)]
 struct Thread {
     /// What it has begun, outermost first.
-    open: Vec<u32>,
+    open: OpenStack<u32>,
     /// The ticks at which events of it are missing, the next one last.
     losses: Vec<u64>,
+}
+
+impl Thread {
+    /// Something is open. Whether it has to be begun: then all is ended that was open in its place.
+    fn open(&mut self, frame: u32, kind: &EventKind, event: &Event<'_>) -> bool {
+        let depth = depth(kind, event);
+        while self.losses.last().is_some_and(|lost| event.ticks > *lost) {
+            self.losses.pop();
+        }
+        if !self.open.goes_on(depth) {
+            self.end_beyond();
+        }
+        if frame == 0 {
+            self.open.open_nothing(depth);
+            self.end_beyond();
+            return false;
+        }
+        let has_begun = self.open.open(depth, |open| *open == frame);
+        if has_begun {
+            self.end_beyond();
+        }
+        has_begun
+    }
+
+    /// Something else happens: what the opens before it have left out has ended, and so has all where events were lost.
+    fn settle(&mut self, ticks: u64) {
+        self.end_beyond();
+        while self.losses.last().is_some_and(|lost| ticks > *lost) {
+            while self.open.take_innermost().is_some() {}
+            self.losses.pop();
+        }
+    }
+
+    fn end_beyond(&mut self) {
+        while self.open.take_beyond().is_some() {}
+    }
 }
 
 impl Process {
@@ -54,6 +93,7 @@ impl Process {
             visible: VisibleFrames::new(process, source.view()),
             texts: HashMap::new(),
             threads: HashMap::new(),
+            tasks: HashMap::new(),
             stack: Vec::new(),
         }
     }
@@ -61,23 +101,40 @@ impl Process {
     fn event(&mut self, timed: &TimedEvent<'_>, range: &Range<u64>, out: &mut dyn Write) -> io::Result<()> {
         let recording = self.recording.clone();
         let Some(kind) = recording.dictionary().kind(timed.event.kind) else { return Ok(()) };
-        let new_thread = || Thread { open: Vec::new(), losses: losses(&recording, timed.thread) };
+        let new_thread = || Thread { open: OpenStack::default(), losses: losses(&recording, timed.thread) };
         let thread = self.threads.entry(timed.thread).or_insert_with(new_thread);
-        while thread.losses.last().is_some_and(|lost| timed.event.ticks > *lost) {
-            thread.open.clear();
-            thread.losses.pop();
-        }
+        let frame = number(kind, &timed.event, FieldType::Frame);
+        let has_begun = if kind.role == Role::Open {
+            thread.open(frame, kind, &timed.event)
+        } else {
+            thread.settle(timed.event.ticks);
+            matches!(kind.role, Role::Begin | Role::Resume)
+        };
+        let is_told = has_begun || matches!(kind.role, Role::Instant | Role::Sample | Role::Allocate);
+        let is_told = is_told || kind.role == Role::End && !kind.fields.is_empty() && !thread.open.is_empty();
         let is_inside = u64::try_from(timed.time_ns).is_ok_and(|time| range.contains(&time));
-        if is_inside && matches!(kind.role, Role::Begin | Role::Instant | Role::Sample | Role::Allocate) {
+        if is_inside && is_told {
             self.write(timed, kind, out)?;
         }
         let open = &mut self.threads.entry(timed.thread).or_default().open;
         match kind.role {
-            Role::Begin | Role::Resume | Role::Open => open.push(number(kind, &timed.event, FieldType::Frame)),
-            Role::End => drop(open.pop()),
+            Role::Open if has_begun => open.begin_open(depth(kind, &timed.event), frame),
+            Role::Begin | Role::Resume => open.begin(frame),
+            Role::End => drop(open.end()),
             _ => {}
         }
+        self.name_object(timed, kind, frame);
         Ok(())
+    }
+
+    /// Objects keep the names they are given until others begin in their places.
+    fn name_object(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, frame: u32) {
+        let object = || object(kind, &timed.event);
+        match kind.role {
+            Role::Begin => drop(object().map(|object| self.tasks.remove(&object))),
+            Role::Name => drop(object().map(|object| self.tasks.insert(object, frame))),
+            _ => {}
+        }
     }
 
     fn write(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
@@ -95,10 +152,16 @@ impl Process {
         self.write_frames(timed, kind, out)
     }
 
-    /// All values but the stack. A frame is what the event is called.
-    fn write_values(&self, event: &Event<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
-        for (field, &word) in kind.fields.iter().zip(event.words) {
-            let key = if field.of == FieldType::Frame { "name" } else { &field.name };
+    /// All values but the stack. The first frame is what the event is called; the one that calls it has its place too.
+    fn write_values(&mut self, event: &Event<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
+        let first_frame = kind.position_of(FieldType::Frame);
+        for (place, (field, &word)) in kind.fields.iter().zip(event.words).enumerate() {
+            let is_frame = field.of == FieldType::Frame;
+            if is_frame && Some(place) != first_frame {
+                self.write_caller(&field.name, word, out)?;
+                continue;
+            }
+            let key = if is_frame { "name" } else { &field.name };
             if field.of == FieldType::Stack {
                 continue;
             }
@@ -122,6 +185,11 @@ impl Process {
                 }
             }
         }
+        let task = object(kind, event).and_then(|object| self.tasks.get(&object)).filter(|_| kind.role != Role::Begin);
+        if let Some(name) = task.and_then(|label| self.names.of(*label).first()) {
+            out.write_all(b",\"task\":")?;
+            write_text(out, &name.name)?;
+        }
         let Some((bytes, field)) = event.bytes.zip(kind.fields.last()) else { return Ok(()) };
         out.write_all(b",")?;
         write_text(out, &field.name)?;
@@ -131,6 +199,18 @@ impl Process {
             Ok(details) => write_value(out, &details),
             Err(_) => write_text(out, &String::from_utf8_lossy(bytes)),
         }
+    }
+
+    fn write_caller(&mut self, key: &str, word: u64, out: &mut dyn Write) -> io::Result<()> {
+        let frame = u32::try_from(word).unwrap_or(0);
+        let frames = self.names.of(frame);
+        if frames.is_empty() {
+            return Ok(());
+        }
+        out.write_all(b",")?;
+        write_text(out, key)?;
+        out.write_all(b":")?;
+        out.write_all(self.texts.entry((frame, 1)).or_insert_with(|| text(frames, 1)))
     }
 
     fn write_frames(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
@@ -151,7 +231,7 @@ impl Process {
         self.stack.clear();
         match number(kind, &timed.event, FieldType::Stack) {
             0 => {
-                let open = self.threads.get(&timed.thread).into_iter().flat_map(|thread| &thread.open);
+                let open = self.threads.get(&timed.thread).into_iter().flat_map(|thread| thread.open.iter());
                 self.stack.extend(open.map(|frame| (*frame, 0)));
             }
             stack => {
@@ -170,6 +250,18 @@ impl Process {
 fn number(kind: &EventKind, event: &Event<'_>, of: FieldType) -> u32 {
     let word = kind.position_of(of).and_then(|place| event.words.get(place));
     word.and_then(|word| u32::try_from(*word).ok()).unwrap_or(0)
+}
+
+/// How many are open around what is open.
+fn depth(kind: &EventKind, event: &Event<'_>) -> u64 {
+    kind.position_of(FieldType::Unsigned).and_then(|place| event.words.get(place)).copied().unwrap_or(0)
+}
+
+/// The object of spans that have one.
+fn object(kind: &EventKind, event: &Event<'_>) -> Option<u64> {
+    let has_object = matches!(kind.role, Role::Begin | Role::Resume | Role::Open | Role::Name);
+    let place = kind.position_of(FieldType::Address).filter(|_| has_object)?;
+    event.words.get(place).copied().filter(|object| *object != 0)
 }
 
 fn text(frames: &[Frame], seen: u64) -> Box<[u8]> {

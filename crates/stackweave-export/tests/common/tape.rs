@@ -119,7 +119,12 @@ impl Tape {
         self.encoder.thread(number, tid, name);
     }
 
-    fn event(&mut self, (thread, ticks): At, kind: u64, words: &[u64]) {
+    /// One more kind of events.
+    pub fn kind(&mut self, kind: &EventKind) {
+        self.encoder.kind(kind).unwrap();
+    }
+
+    pub fn event(&mut self, (thread, ticks): At, kind: u64, words: &[u64]) {
         let buffer = self.words.entry(thread).or_default();
         buffer.push(ticks << 8 | kind);
         buffer.extend(words);

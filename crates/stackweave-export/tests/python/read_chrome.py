@@ -17,7 +17,7 @@ COMMON = {"ph", "pid", "tid"}
 # By phase: what must be there, and what may.
 SCHEMA = {
     "M": ({"name", "args"}, set()),
-    "X": ({"name", "cat", "ts", "dur"}, {"args", "sf"}),
+    "X": ({"name", "cat", "ts", "dur"}, {"args", "sf", "bind_id", "flow_in", "flow_out"}),
     "i": ({"name", "cat", "ts", "s"}, {"args", "sf"}),
     "C": ({"name", "cat", "ts", "args"}, set()),
 }

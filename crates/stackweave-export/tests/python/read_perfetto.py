@@ -14,6 +14,7 @@ INTERNED = {
     "event_names": "name",
     "event_categories": "name",
     "debug_annotation_names": "name",
+    "debug_annotation_string_values": "str",
     "function_names": "str",
     "mapping_paths": "str",
     "build_ids": "str",
@@ -53,6 +54,8 @@ class Sequence:
             if annotation.dict_entries:
                 return {self.name(entry): self.value(entry) for entry in annotation.dict_entries}
             return [self.value(item) for item in annotation.array_values]
+        if kind == "string_value_iid":
+            return self.tables["debug_annotation_string_values"][annotation.string_value_iid].decode()
         return getattr(annotation, kind)
 
     def name(self, annotation):

@@ -24,6 +24,12 @@ QUERIES = {
     "counters": """
         select t.name as name, c.value as value from counter c join process_counter_track t on c.track_id = t.id
         order by c.ts, t.name""",
+    "flows": """
+        select o.ts as out_ts, i.ts as in_ts, o.name as name from flow f join slice o on f.slice_out = o.id
+        join slice i on f.slice_in = i.id order by o.ts, i.ts""",
+    "args": """
+        select s.ts - (select min(ts) from slice) as ts, s.name as name, a.key as key, a.display_value as value
+        from slice s join args a using (arg_set_id) where a.key glob 'debug.*' or a.key glob 'args.*' order by s.ts, a.key""",
     "frames": "select distinct name from stack_profile_frame order by name",
     "samples": """
         select thread.name as thread, frame.name as name from perf_sample s join thread using (utid)

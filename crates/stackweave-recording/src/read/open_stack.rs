@@ -186,6 +186,7 @@ impl<T> DerefMut for OpenStack<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::Ended::{Known, Nothing, Unknown};
     use super::*;
     use stackweave_testkit::random::Random;
 
@@ -241,7 +242,6 @@ mod tests {
         assert_eq!(open(&mut stack, 2, 'c') + &open(&mut stack, 5, 'f'), "");
         assert_eq!((settle(&mut stack), stack.depth()), (String::new(), 6));
         let ended: Vec<_> = (0..7).map(|_| stack.end()).collect();
-        use Ended::{Known, Nothing, Unknown};
         assert_eq!(ended, [Known('f'), Unknown, Unknown, Known('c'), Unknown, Unknown, Nothing]);
         open(&mut stack, u64::MAX, 'z');
         assert_eq!((stack.depth(), stack.take_innermost(), stack.take_innermost()), (u64::MAX, Some('z'), None));

@@ -67,16 +67,30 @@ impl Line {
         self.0.push(b'}');
     }
 
-    /// Arguments: what the event says itself, members of an object, and whether it has no end. What the event says comes before what is known about it.
-    pub(super) fn args(&mut self, members: &[u8], details: &Details, is_unfinished: bool) {
+    /// Joins it to the other events of this number; the first of them begins what joins them.
+    pub(super) fn flow(&mut self, number: u64, is_first: bool) {
+        self.key("bind_id");
+        let written = write!(self.0, "\"{number:#x}\"");
+        debug_assert!(written.is_ok(), "memory takes what is written to it");
+        if !is_first {
+            self.raw("flow_in", b"true");
+        }
+        self.raw("flow_out", b"true");
+    }
+
+    /// Arguments: what the event says itself, members of objects, and whether it has no end. What the event says comes
+    /// before what is known about it.
+    pub(super) fn args(&mut self, members: &[&[u8]], details: &Details, is_unfinished: bool) {
         let own: &[u8] = if is_unfinished { b"\"unfinished\":true" } else { b"" };
         let said = details.object();
         let is_said = |key: &str| said.contains_key(key);
-        let members = if is_said("file") || is_said("module") || is_said("weight") { b"" } else { members };
+        let is_clear = !["file", "module", "weight", "called from"].into_iter().any(is_said);
+        let members = if is_clear { members } else { &[] };
         let own = if is_said("unfinished") { b"" } else { own };
         let details = details.as_str().map_or("", |text| &text[1..text.len() - 1]).as_bytes();
         let mut before: &[u8] = b",\"args\":{";
-        for part in [details, members, own].into_iter().filter(|part| !part.is_empty()) {
+        let parts = [details].into_iter().chain(members.iter().copied()).chain([own]);
+        for part in parts.filter(|part| !part.is_empty()) {
             self.0.extend_from_slice(before);
             self.0.extend_from_slice(part);
             before = b",";

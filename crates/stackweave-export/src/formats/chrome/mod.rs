@@ -110,7 +110,7 @@ impl Writer<'_, '_> {
                 let name = self.names[process].last(&self.processes[process], *frame);
                 line.time("ts", time).raw("name", &name.text).raw("cat", &name.category).text("s", "t");
                 self.stacks[process].refer(&mut line, process, *stack);
-                line.args(&name.args, details, false);
+                line.args(&[&name.args], details, false);
                 self.put(&line.finish())
             }
             What::Counter { frame, value } if value.is_finite() => {
@@ -127,7 +127,7 @@ impl Writer<'_, '_> {
                 let mut line = self.line(b'i', happening);
                 line.time("ts", time).text("name", "sample").text("cat", "sample").text("s", "t");
                 self.stacks[process].refer(&mut line, process, *stack);
-                line.args(format!("\"weight\":{weight}").as_bytes(), details, false);
+                line.args(&[format!("\"weight\":{weight}").as_bytes()], details, false);
                 self.put(&line.finish())
             }
             What::Allocate { address, size, .. } => {
@@ -151,12 +151,16 @@ impl Writer<'_, '_> {
         let Happening { process, thread, time, around, .. } = *happening;
         let blank = self.line(b'X', happening);
         let mut text = Vec::new();
+        let (details, caller) = (span.all_details(), self.names[process].caller(&self.processes[process], span.caller));
         for name in &*self.names[process].all(&self.processes[process], span.frame) {
             let mut line = blank.clone();
             line.time("ts", span.began).time("dur", time - span.began);
             line.raw("name", &name.text).raw("cat", &name.category);
             self.stacks[process].refer(&mut line, process, span.stack);
-            line.args(&name.args, &span.details, ending == Ending::Unfinished);
+            if let Some(object) = span.object.filter(|_| text.is_empty()) {
+                line.flow(object.flow, object.is_first);
+            }
+            line.args(&[&name.args, &caller], &details, ending == Ending::Unfinished);
             text.extend_from_slice(if text.is_empty() { b"" } else { b",\n" });
             text.extend_from_slice(&line.finish());
         }

@@ -10,7 +10,11 @@ use crate::formats::chrome::line::write_string;
 
 /// By the number of the frame: the functions that it stands for, outermost first.
 #[derive(Debug, Default)]
-pub(super) struct Names(HashMap<u32, Rc<[Name]>>);
+pub(super) struct Names {
+    functions: HashMap<u32, Rc<[Name]>>,
+    /// Members of an object: from where the frame calls, if that is known.
+    callers: HashMap<u32, Rc<[u8]>>,
+}
 
 /// What events of a function have in common.
 #[derive(Clone, Debug)]
@@ -27,7 +31,20 @@ impl Names {
             none if none.is_empty() => Rc::new([Name::unknown()]),
             names => names,
         };
-        Rc::clone(self.0.entry(frame).or_insert_with(named))
+        Rc::clone(self.functions.entry(frame).or_insert_with(named))
+    }
+
+    /// What a call says about the frame that calls.
+    pub(super) fn caller(&mut self, process: &NamedProcess<'_>, frame: u32) -> Rc<[u8]> {
+        let said = || {
+            let mut member = Vec::new();
+            if let Some(line) = process.line_of(frame) {
+                member.extend_from_slice(b"\"called from\":");
+                write_string(&mut member, &line);
+            }
+            member.into()
+        };
+        Rc::clone(self.callers.entry(frame).or_insert_with(said))
     }
 
     /// The innermost.

@@ -161,8 +161,12 @@ impl Writer<'_> {
         });
         let stack = self.stack(key, Weights::Time, span.stack);
         let processes = self.processes;
+        let mut said = span.all_details();
+        if let Some(line) = processes[key.0].line_of(span.caller) {
+            said = said.with_text("called from", &line);
+        }
         for (place, frame) in processes[key.0].chain(span.frame).enumerate() {
-            let details = if place == 0 { &span.details } else { &Details::default() };
+            let details = if place == 0 { &said } else { &Details::default() };
             let data = data("span", details, stack, ending);
             let track = self.track(key, Weights::Time);
             let (name, category) = name(track, Some(frame));

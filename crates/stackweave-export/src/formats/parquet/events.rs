@@ -36,7 +36,9 @@ struct Rest {
     span: Option<i64>,
     is_outermost: Option<bool>,
     is_unfinished: Option<bool>,
+    is_call: Option<bool>,
     frame: u32,
+    caller: u32,
     stack: u32,
     value: Option<f64>,
     weight: Option<i64>,
@@ -109,6 +111,8 @@ impl<'a> EventRows<'a> {
         let Happening { thread, time, .. } = *happening;
         let duration = time - span.began;
         let functions = self.frames.of(self.process, span.frame);
+        let caller = if span.caller == 0 { 0 } else { self.last_frame(span.caller) };
+        let details = span.all_details();
         for place in (0..functions.len()).rev() {
             let open = self.threads.entry(thread).or_default();
             let Some(ended) = open.pop() else { break };
@@ -117,15 +121,19 @@ impl<'a> EventRows<'a> {
                 around.inside += duration;
             }
             let is_innermost = place + 1 == functions.len();
+            let object = span.object.filter(|_| is_innermost);
             let rest = Rest {
                 duration: Some(duration),
                 own: Some(duration.saturating_sub(ended.inside)),
                 span: Some(ended.span),
                 is_outermost: Some(is_outermost),
                 is_unfinished: Some(ending == Ending::Unfinished),
+                is_call: Some(span.is_call),
                 frame: ended.frame,
+                caller: if place == 0 { caller } else { 0 },
                 stack: if is_innermost { span.stack } else { 0 },
-                details: if is_innermost { span.details.clone() } else { Details::default() },
+                address: object.map(|object| object.address),
+                details: if is_innermost { details.clone() } else { Details::default() },
                 ..Rest::default()
             };
             self.row("span", (thread, span.began), &rest)?;
@@ -149,7 +157,9 @@ impl<'a> EventRows<'a> {
             Cell::some(around, |around| Cell::Integer(around.span)),
             Cell::some(rest.is_outermost, Cell::Bool),
             Cell::some(rest.is_unfinished, Cell::Bool),
+            Cell::some(rest.is_call, Cell::Bool),
             Cell::number(rest.frame),
+            Cell::number(rest.caller),
             Cell::number(rest.stack),
             Cell::some(rest.value, Cell::Double),
             Cell::some(rest.weight, Cell::Integer),

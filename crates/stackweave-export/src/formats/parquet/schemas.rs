@@ -11,7 +11,9 @@ pub(super) const EVENTS: &str = "message events {
     OPTIONAL INT64 parent;
     OPTIONAL BOOLEAN is_outermost;
     OPTIONAL BOOLEAN is_unfinished;
+    OPTIONAL BOOLEAN is_call;
     OPTIONAL INT32 frame;
+    OPTIONAL INT32 caller;
     OPTIONAL INT32 stack;
     OPTIONAL DOUBLE value;
     OPTIONAL INT64 weight;

@@ -23,6 +23,15 @@ pub(super) fn annotate(message: &mut Message, said: &Map<String, Value>, interne
     }
 }
 
+/// Adds a text that is interned.
+pub(super) fn annotate_interned(message: &mut Message, name: &str, text: u64, interned: &mut Interned) {
+    let iid = interned.text(interned::ANNOTATION_NAMES, name.as_bytes());
+    message.message(event::DEBUG_ANNOTATIONS, |message| {
+        message.unsigned(annotation::NAME_IID, iid);
+        message.unsigned(annotation::TEXT_IID, text);
+    });
+}
+
 /// Objects in objects name their members themselves.
 fn write_value(message: &mut Message, value: &Value) {
     match value {

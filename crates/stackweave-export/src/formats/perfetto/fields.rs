@@ -63,6 +63,7 @@ pub(super) mod event {
     pub(in super::super) const COUNTER_VALUE: u32 = 30;
     pub(in super::super) const SOURCE_LOCATION_IID: u32 = 34;
     pub(in super::super) const DOUBLE_COUNTER_VALUE: u32 = 44;
+    pub(in super::super) const FLOW_IDS: u32 = 47;
     pub(in super::super) const CALLSTACK_IID: u32 = 56;
 
     pub(in super::super) const SLICE_BEGIN: u64 = 1;
@@ -92,6 +93,7 @@ pub(super) mod interned {
     pub(in super::super) const MAPPING_PATHS: u32 = 17;
     pub(in super::super) const SOURCE_PATHS: u32 = 18;
     pub(in super::super) const MAPPINGS: u32 = 19;
+    pub(in super::super) const ANNOTATION_TEXTS: u32 = 29;
 
     /// In all of them.
     pub(in super::super) const IID: u32 = 1;
@@ -135,4 +137,5 @@ pub(super) mod annotation {
     pub(in super::super) const NAME: u32 = 10;
     pub(in super::super) const ENTRIES: u32 = 11;
     pub(in super::super) const VALUES: u32 = 12;
+    pub(in super::super) const TEXT_IID: u32 = 17;
 }

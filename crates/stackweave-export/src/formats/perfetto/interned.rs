@@ -24,6 +24,8 @@ pub(super) struct Interned {
     /// The frames of the recording that are frames of stacks.
     framed: HashSet<u32>,
     texts: HashMap<(u32, Vec<u8>), u64>,
+    /// For each frame that calls, the text that says from where.
+    callers: HashMap<u32, Option<u64>>,
     stacks: HashSet<u32>,
     mappings: HashSet<u64>,
 }
@@ -91,6 +93,16 @@ impl Interned {
             }
         });
         Function { iid, category, is_located: true }
+    }
+
+    /// The text that says from where a frame calls, if that is known.
+    pub(super) fn caller(&mut self, process: &NamedProcess<'_>, number: u32) -> Option<u64> {
+        if let Some(known) = self.callers.get(&number) {
+            return *known;
+        }
+        let said = process.line_of(number).map(|line| self.text(interned::ANNOTATION_TEXTS, line.as_bytes()));
+        self.callers.insert(number, said);
+        said
     }
 
     /// The number of a stack: the same as in the recording.

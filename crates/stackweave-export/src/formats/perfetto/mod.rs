@@ -15,7 +15,7 @@ use stackweave_recording::ProcessRecording;
 
 use crate::activity::{Ending, Happening, NamedProcess, Span, What, visit};
 use crate::error::ExportError;
-use crate::formats::perfetto::annotations::annotate;
+use crate::formats::perfetto::annotations::{annotate, annotate_interned};
 use crate::formats::perfetto::fields::{clock_snapshot, event, interned as names, packet, perf_sample, trace, track};
 use crate::formats::perfetto::interned::{Function, Interned};
 use crate::formats::perfetto::tracks::{CounterName, Tracks};
@@ -69,6 +69,8 @@ struct Writer<'a, 'o> {
 }
 
 const FLUSH_AT: usize = 1 << 16;
+/// What a call says about the line that calls.
+const CALLED_FROM: &str = "called from";
 
 impl Writer<'_, '_> {
     /// What the clocks showed when the first process began to record.
@@ -159,6 +161,12 @@ impl Writer<'_, '_> {
                 if stack != 0 {
                     message.unsigned(event::CALLSTACK_IID, interned.stack(named, stack));
                 }
+                if let Some(object) = span.object.filter(|_| place == 0) {
+                    message.fixed(event::FLOW_IDS, object.flow);
+                }
+                if let Some(iid) = interned.caller(named, span.caller).filter(|_| place == last) {
+                    annotate_interned(message, CALLED_FROM, iid, interned);
+                }
                 annotate(message, said, interned);
             })?;
         }
@@ -168,13 +176,16 @@ impl Writer<'_, '_> {
     fn end(&mut self, happening: &Happening<'_>, track: u64, span: &Span, ending: Ending) -> Result<(), ExportError> {
         let (process, time) = (happening.process, happening.time);
         let count = self.sequences[process].interned.functions(&self.processes[process], span.frame).len();
-        let mut said = Map::new();
+        let mut said = span.at_end.object();
         if ending == Ending::Unfinished {
             said.insert("unfinished".to_owned(), Value::Bool(true));
         }
-        for _ in 0..count {
+        for place in 0..count {
             self.event((process, track, time), event::SLICE_END, |message, interned| {
-                annotate(message, &said, interned);
+                // The innermost ends first, and it is what the end is about.
+                if place == 0 || ending == Ending::Unfinished {
+                    annotate(message, &said, interned);
+                }
             })?;
         }
         Ok(())

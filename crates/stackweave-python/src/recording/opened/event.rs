@@ -49,6 +49,17 @@ impl Event {
     }
 }
 
+/// The field with the frame that calls.
+const CALLER: &str = "caller";
+
+impl Event {
+    fn caller_number(&self) -> Option<u32> {
+        let fields = &self.event_kind()?.fields;
+        let place = fields.iter().position(|field| field.of == FieldType::Frame && field.name == CALLER)?;
+        self.words.get(place).and_then(|word| u32::try_from(*word).ok()).filter(|number| *number != 0)
+    }
+}
+
 #[pymethods]
 impl Event {
     /// When it happened, in seconds since the first process began to record.
@@ -90,7 +101,8 @@ impl Event {
         }
     }
 
-    /// What it means: "begin", "end", "instant", "counter", "sample", "allocate" or "free". None if that was lost.
+    /// What it means: "begin", "end", "instant", "counter", "sample", "allocate", "free", "resume", "open" or "name". None if
+    /// that was lost.
     #[getter]
     fn role(&self) -> Option<&'static str> {
         self.event_kind().map(|kind| kind.role.as_str())
@@ -108,6 +120,13 @@ impl Event {
     #[getter]
     fn frame<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyFrame>>> {
         let Some(number) = self.number(FieldType::Frame) else { return Ok(None) };
+        self.process.frame(py, number)?.map(|frame| object_of(py, &frame)).transpose()
+    }
+
+    /// Where the call is in the function that calls. None if nothing is called, or that is not known.
+    #[getter]
+    fn caller<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyFrame>>> {
+        let Some(number) = self.caller_number() else { return Ok(None) };
         self.process.frame(py, number)?.map(|frame| object_of(py, &frame)).transpose()
     }
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use stackweave_profile::TraceNotes;
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::clock::ClockSource;
 use stackweave_recording::file::Mode;
@@ -47,6 +48,8 @@ pub(super) fn of_process<'py>(py: Python<'py>, process: &ProcessRecording) -> Py
     clock.set_item("source", source)?;
     clock.set_item("residual_ns", process.timeline().residual_ns())?;
     info.set_item("clock", clock)?;
+    let notes = py.detach(|| TraceNotes::read(process).map(|notes| notes.sentences(process)));
+    info.set_item("trace", notes.map_err(|error| read_error(&error))?)?;
     info.set_item("missing", process.missing().sentences())?;
     Ok(info)
 }

@@ -1,0 +1,92 @@
+//! What a tracer of calls has to say about its own work, as sentences.
+//!
+//! It records events for that: `demoted(frame, calls, mean)` for a function that it stopped to record, and
+//! `trace-note(frame, count)` for something that it did so often, with the words for it as the frame.
+
+use std::ops::ControlFlow;
+
+use stackweave_core::{FieldType, Role};
+use stackweave_recording::file::Event;
+use stackweave_recording::{ProcessRecording, ReadError};
+
+use crate::aggregate::RecordedNames;
+use crate::frame::Frame;
+use crate::word_hash::WordMap;
+
+const DEMOTED: &str = "demoted";
+const NOTE: &str = "trace-note";
+/// Of so many functions the names are told.
+const NAMES: usize = 8;
+
+/// What the tracer of a process has noted, by the numbers of frames, in the order in which it was told.
+#[derive(Clone, Debug, Default)]
+pub struct TraceNotes {
+    demoted: Vec<u32>,
+    counts: Vec<(u32, u64)>,
+    /// Where each frame is in these.
+    places: WordMap<(bool, u32), usize>,
+}
+
+impl TraceNotes {
+    /// Reads the notes of a process. Only if there are such events in it, all events are gone through.
+    pub fn read(process: &ProcessRecording) -> Result<Self, ReadError> {
+        let mut kinds = [None; 256];
+        for (number, kind) in process.dictionary().kinds().filter(|(_, kind)| kind.role == Role::Instant) {
+            let places = (kind.position_of(FieldType::Frame), kind.position_of(FieldType::Unsigned));
+            if let ((Some(frame), Some(count)), DEMOTED | NOTE) = (places, &*kind.name) {
+                kinds[usize::from(number)] = Some((kind.name == DEMOTED, frame, count));
+            }
+        }
+        let mut notes = Self::default();
+        if kinds.iter().all(Option::is_none) {
+            return Ok(notes);
+        }
+        process.visit(None, &mut |_| {}, &mut |events| {
+            for event in events {
+                if let Some((is_demoted, frame, count)) = kinds[usize::from(event.kind)] {
+                    notes.add(is_demoted, frame_of(&event, frame), event.words.get(count).copied().unwrap_or(0));
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(notes)
+    }
+
+    fn add(&mut self, is_demoted: bool, frame: u32, count: u64) {
+        let next = if is_demoted { self.demoted.len() } else { self.counts.len() };
+        let place = *self.places.entry((is_demoted, frame)).or_insert(next);
+        if is_demoted {
+            self.demoted.resize(self.demoted.len().max(place + 1), frame);
+            return;
+        }
+        self.counts.resize(self.counts.len().max(place + 1), (frame, 0));
+        let sum = &mut self.counts[place].1;
+        *sum = sum.saturating_add(count);
+    }
+
+    /// A sentence for each: `3 functions were demoted: a, b, c`, `12 repairs`.
+    pub fn sentences(&self, process: &ProcessRecording) -> Vec<String> {
+        let counted = self.counts.iter().map(|(frame, _)| *frame);
+        let frames: Vec<u32> = self.demoted.iter().copied().take(NAMES).chain(counted).collect();
+        let names = RecordedNames::resolve(process, &frames, None);
+        let name = |frame: u32| {
+            let found = names.of(frame).first();
+            found.map_or_else(|| Frame::UNKNOWN.to_owned(), |of| of.qualname.as_ref().unwrap_or(&of.name).to_string())
+        };
+        let mut sentences = Vec::new();
+        if !self.demoted.is_empty() {
+            let mut told: Vec<String> = self.demoted.iter().take(NAMES).map(|frame| name(*frame)).collect();
+            if let Some(more) = self.demoted.len().checked_sub(NAMES).filter(|more| *more > 0) {
+                told.push(format!("and {more} more"));
+            }
+            let were = if self.demoted.len() == 1 { "function was" } else { "functions were" };
+            sentences.push(format!("{} {were} demoted: {}", self.demoted.len(), told.join(", ")));
+        }
+        sentences.extend(self.counts.iter().map(|(frame, count)| format!("{count} {}", name(*frame))));
+        sentences
+    }
+}
+
+fn frame_of(event: &Event<'_>, place: usize) -> u32 {
+    event.words.get(place).and_then(|word| u32::try_from(*word).ok()).unwrap_or(0)
+}
