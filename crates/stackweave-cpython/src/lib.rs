@@ -56,6 +56,7 @@ mod gil;
 mod interpreter;
 mod line_table;
 mod memory;
+pub mod program;
 mod public_api;
 mod public_source;
 mod self_test;
