@@ -1,11 +1,12 @@
 //! What can be asked of the command.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// What is in a recording of Stackweave, and what it cost.
+/// Record what a program does, and show what it cost.
 #[derive(Debug, Parser)]
 #[command(name = "stackweave", version, disable_help_subcommand = true)]
 #[command(after_help = "A RECORDING is a file (.swv), or a folder with one file for each process.")]
@@ -16,6 +17,9 @@ pub(crate) struct Program {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a Python program, and record every call that it makes
+    #[command(disable_help_flag = true)]
+    Trace(Trace),
     /// Tell what is in a recording, and whether it is whole
     Info(Info),
     /// Show who called whom, and what it cost
@@ -28,6 +32,17 @@ pub(crate) enum Command {
     Export(Export),
     /// Put the recordings of many processes or machines into one file
     Merge(Merge),
+}
+
+/// The rest is for the Python package, which knows what can be traced.
+#[derive(Debug, Args)]
+pub(crate) struct Trace {
+    /// The Python that runs it; if not given, STACKWEAVE_PYTHON, or python3
+    #[arg(long, value_name = "PYTHON")]
+    pub(crate) python: Option<PathBuf>,
+    /// Options, and the program: script.py, -m module or -c code, and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS AND PROGRAM")]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

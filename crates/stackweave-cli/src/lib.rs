@@ -1,4 +1,4 @@
-//! The `stackweave` command: what is in a recording, and what it cost.
+//! The `stackweave` command: records programs, and shows what is in a recording and what it cost.
 //!
 //! The Rust binary and the command of the Python package are this one function, [`run`].
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ mod merge;
 mod progress;
 mod selection;
 mod top;
+mod trace;
 mod tree;
 
 use std::ffi::OsString;
@@ -48,6 +49,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 fn execute(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Trace(arguments) => trace::run(arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),

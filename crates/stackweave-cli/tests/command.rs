@@ -187,3 +187,42 @@ fn a_reader_that_goes_away_is_no_failure() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
 }
+
+/// A program that writes down how it was run, in the place of a Python; it finds the package if `status` is 0.
+fn python(recorded: &Recorded, status: u8) -> PathBuf {
+    let path = recorded.path("python");
+    let script = format!("#!/bin/sh\n[ \"$1\" = -c ] && exit {status}\nprintf '%s|' \"$@\"\nexit 7\n");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn trace_is_run_by_python_with_all_arguments() {
+    let recorded = Recorded::new();
+    let python = python(&recorded, 0);
+    let path = python.to_str().unwrap();
+    for (arguments, expected) in [
+        (vec!["--python", path, "-o", "x.swv", "s.py", "--python", "p", "-h"], "-o|x.swv|s.py|--python|p|-h|"),
+        (vec!["--python", path, "-m", "pack", "--", "-x"], "-m|pack|--|-x|"),
+        (vec!["--python", path, "--help"], "--help|"),
+        (vec!["--python", path], ""),
+    ] {
+        let output = recorded.run(&[&["trace"], arguments.as_slice()].concat());
+        assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), format!("-m|stackweave|trace|{expected}"));
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
+    let output = command.args(["trace", "s.py"]).env("STACKWEAVE_PYTHON", &python).output().unwrap();
+    assert_eq!(text(&output.stdout), "-m|stackweave|trace|s.py|");
+}
+
+#[test]
+fn a_python_that_can_not_trace_is_one_sentence() {
+    let recorded = Recorded::new();
+    let said = recorded.failure(&["trace", "--python", "no/such/python", "s.py"]);
+    assert!(said.contains("can't run no/such/python: No such file") && said.contains("--python"), "{said}");
+    let python = python(&recorded, 1);
+    let said = recorded.failure(&["trace", "--python", python.to_str().unwrap(), "s.py"]);
+    assert!(said.contains("has no package stackweave: install it there"), "{said}");
+}
