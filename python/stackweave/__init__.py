@@ -10,6 +10,10 @@ first asked for.
 >>> with stackweave.Recording("out.swv") as recording:
 ...     with recording.span("load"):
 ...         load()
+
+>>> with stackweave.trace("calls.swv") as trace:
+...     main()
+>>> trace.stats().sort_stats("cumulative").print_stats(20)
 """
 
 from ._native import (
@@ -38,8 +42,10 @@ from ._native import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._live import counter, instant, span
     from ._reading import FunctionCost
     from ._recording import Recording, Summary, open
+    from ._trace import Trace, trace
 
 __all__ = [
     "CallTree",
@@ -51,31 +57,49 @@ __all__ = [
     "Span",
     "StackweaveError",
     "Summary",
+    "Trace",
     "Traceback",
     "Watchdog",
     "__version__",
     "capture",
+    "counter",
     "current_stack_id",
     "dump_threads",
+    "instant",
     "open",
     "register_extra_frames",
     "register_frame_source",
     "resolve_addresses",
+    "span",
     "stats",
     "symbolize",
     "thread_stacks",
     "to_json",
+    "trace",
     "traceback_of",
     "watchdog",
 ]
 
+#: Where that is which not every program needs: it is imported when it is first asked for.
+_LATER = {
+    "FunctionCost": "_recording",
+    "Recording": "_recording",
+    "Summary": "_recording",
+    "open": "_recording",
+    "Trace": "_trace",
+    "trace": "_trace",
+    "counter": "_live",
+    "instant": "_live",
+    "span": "_live",
+}
+
 
 def __getattr__(name: str) -> object:
-    """What not every program needs, imported when it is first asked for."""
-    if name in ("FunctionCost", "Recording", "Summary", "open"):
-        from . import _recording
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        value: object = getattr(_recording, name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
+    from contextlib import AbstractContextManager
 
-    from ._native import Span
+    _Around = AbstractContextManager[Any, None]
 
 CO_GENERATOR = 0x20
 CO_COROUTINE = 0x80
@@ -43,12 +44,12 @@ def text_of(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
-def decorate(span: Span) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """What a span does as a decorator."""
+def decorate(span: _Around, name: str = "span") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What a span does as a decorator, or whatever else goes around each step of a function."""
 
     def decorator(function: Callable[..., Any], /) -> Callable[..., Any]:
         if not callable(function):
-            raise TypeError(f"a span decorates functions; {type(function).__name__} is none")
+            raise TypeError(f"a {name} decorates functions; {type(function).__name__} is none")
         flags = _flags(function)
         for kind, around in ((CO_COROUTINE, _coroutine), (CO_ASYNC_GENERATOR, _async_generator)):
             if flags & kind:
@@ -67,7 +68,7 @@ def _flags(function: object) -> int:
     return int(getattr(getattr(function, "__code__", None), "co_flags", 0))
 
 
-def _plain(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+def _plain(span: _Around, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         with span:
             return function(*args, **kwargs)
@@ -75,21 +76,21 @@ def _plain(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _generator(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+def _generator(span: _Around, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         return (yield from _Steps(span, function(*args, **kwargs)))
 
     return call
 
 
-def _coroutine(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+def _coroutine(span: _Around, function: Callable[..., Any]) -> Callable[..., Any]:
     async def call(*args: Any, **kwargs: Any) -> Any:
         return await _Steps(span, function(*args, **kwargs))
 
     return call
 
 
-def _async_generator(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+def _async_generator(span: _Around, function: Callable[..., Any]) -> Callable[..., Any]:
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         generator = function(*args, **kwargs)
         step = generator.asend(None)
@@ -114,7 +115,7 @@ class _Steps:
 
     __slots__ = ("_inner", "_span")
 
-    def __init__(self, span: Span, inner: Any) -> None:
+    def __init__(self, span: _Around, inner: Any) -> None:
         self._span = span
         self._inner = inner
 

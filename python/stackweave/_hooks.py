@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ._recording import Recording
 
 #: Those that record now.
-_live: list[Recording] = []
-#: Puts the hooks for exceptions back, as long as something is live.
+live: list[Recording] = []
+#: Puts the hooks for exceptions back, once nothing is live any more.
 _restore: list[Callable[[], None]] = []
 _is_prepared = False
 
@@ -35,35 +35,35 @@ def started(recording: Recording) -> None:
         atexit.register(_at_exit)
         os.register_at_fork(after_in_child=_in_child)
     _finish_with_multiprocessing()
-    if not _live:
+    if recording._watches_exceptions and not _restore:
         _watch_exceptions()
-    _live.append(recording)
+    live.append(recording)
 
 
 def stopped(recording: Recording) -> None:
-    if recording in _live:
-        _live.remove(recording)
-    if not _live:
+    if recording in live:
+        live.remove(recording)
+    if not live:
         while _restore:
             _restore.pop()()
 
 
 def flush_all() -> None:
     """Called by the native part before the program becomes another one."""
-    for recording in list(_live):
+    for recording in list(live):
         recording._before_exec()
 
 
 def _at_exit() -> None:
-    for recording in list(_live):
+    for recording in list(live):
         recording._end_with_program()
 
 
 def _in_child() -> None:
-    for recording in _live:
+    for recording in live:
         recording._forked()
     util = sys.modules.get("multiprocessing.util")
-    if util is not None and _live:
+    if util is not None and live:
         # A child of multiprocessing forgets what is to be done at its end, and then calls this.
         util.register_after_fork(_anchor, lambda _anchor: _finish_with_multiprocessing())
 
@@ -102,5 +102,5 @@ def _watch_exceptions() -> None:
 
 def _tell(kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None) -> None:
     if issubclass(kind, Exception):
-        for recording in list(_live):
+        for recording in list(live):
             recording._failed(kind, error, traceback)

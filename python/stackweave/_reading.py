@@ -197,6 +197,36 @@ class Reading(_native.Feed):
             warnings.warn(sentence, stacklevel=2)
         return os.fspath(path)
 
+    def to_arrow(
+        self,
+        *,
+        process: int | None = None,
+        thread: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+    ) -> Any:
+        """The events as a table of pyarrow: those of the parquet export, with names, files and lines beside them.
+
+        A span is one row, from its begin to its end.
+        """
+        from ._tables import read_events
+
+        return read_events(self, process=process, thread=thread, start=start, end=end)
+
+    def to_pandas(
+        self,
+        *,
+        process: int | None = None,
+        thread: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+    ) -> Any:
+        """What to_arrow() gives, as a DataFrame of pandas."""
+        from ._tables import needed
+
+        needed("pandas", "to_pandas")
+        return self.to_arrow(process=process, thread=thread, start=start, end=end).to_pandas()
+
     def _files(self) -> _native.OpenedRecording:
         """The recording as it can be read."""
         if self._opened_files is None:

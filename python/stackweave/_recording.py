@@ -63,6 +63,8 @@ class Recording(Reading):
     #: The numbers of those that were named here.
     _named_threads: set[int]
     _summary: Summary | None
+    #: Whether exceptions that nobody handles leave a mark. The hooks of the program run all the same.
+    _watches_exceptions = True
 
     def __init__(
         self,

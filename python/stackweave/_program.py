@@ -1,0 +1,166 @@
+"""Runs a program in this process so that it can't tell: as python does with script.py, -m module and -c code."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import os
+import sys
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from . import _native
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from importlib.abc import PathEntryFinder
+
+    _Begin = Callable[[], object]
+
+STANDARD_INPUT = "-"
+
+
+class Program(NamedTuple):
+    kind: Literal["file", "module", "code"]
+    #: The path, the name of the module, the code.
+    target: str
+    arguments: list[str]
+
+    @property
+    def short_name(self) -> str:
+        """What a file about it may be called."""
+        if self.kind == "module":
+            return self.target
+        if self.kind == "code":
+            return "code"
+        if self.target == STANDARD_INPUT:
+            return "stdin"
+        return os.path.splitext(os.path.basename(os.path.abspath(self.target)))[0] or "program"
+
+
+def has_first_folder() -> bool:
+    """Whether the interpreter has put the folder of what it runs before all others in sys.path."""
+    return not getattr(sys.flags, "safe_path", sys.flags.isolated)
+
+
+def complaint(program: Program) -> str | None:
+    """Why it can't be run, as far as that can be seen before."""
+    if program.kind == "code":
+        return "the code is not text in the encoding of the file system" if _has_bytes(program.target) else None
+    if program.kind == "module" or program.target == STANDARD_INPUT:
+        return None
+    path = _absolute(program.target)
+    if os.path.isdir(path):
+        return None
+    try:
+        with open(path, "rb"):
+            return None
+    except OSError as error:
+        return f"can't open file {path!r}: [Errno {error.errno}] {error.strerror}"
+
+
+def _has_bytes(text: str) -> bool:
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def run(program: Program, begin: _Begin, failed: Callable[[], object]) -> int:
+    """Runs it to its end, and gives the exit status. SystemExit and KeyboardInterrupt end the process in here.
+
+    begin is called when all is ready, failed after an exception that nobody has handled: sys.last_value is that.
+    """
+    runs_well = {"file": _run_file, "module": _run_module, "code": _run_code}[program.kind](program, begin)
+    if runs_well:
+        return 0
+    failed()
+    if issubclass(getattr(sys, "last_type", Exception), KeyboardInterrupt):
+        _native.end_interrupted()
+    return 1
+
+
+def _run_file(program: Program, begin: _Begin) -> bool:
+    path = program.target
+    if path == STANDARD_INPUT:
+        _enter(path, program.arguments, "")
+        return _native.run_file(path, begin)
+    path = _absolute(path)
+    if _importer(path) is None:
+        _enter(program.target, program.arguments, os.path.dirname(os.path.realpath(path)))
+        return _native.run_file(path, begin)
+    _enter(program.target, program.arguments, None)
+    sys.path.insert(0, path)  # a folder or archive of code, whatever the flags
+    return _run_main_of("__main__", False, begin)
+
+
+def _run_module(program: Program, begin: _Begin) -> bool:
+    _enter("-m", program.arguments, os.getcwd())
+    return _run_main_of(program.target, True, begin)
+
+
+def _run_main_of(name: str, changes_arguments: bool, begin: _Begin) -> bool:
+    import runpy
+
+    main: Callable[..., object] = runpy._run_module_as_main  # type: ignore[attr-defined]
+    return _native.run_call(partial(main, name, changes_arguments), begin)
+
+
+def _run_code(program: Program, begin: _Begin) -> bool:
+    _enter("-c", program.arguments, "")
+    source = program.target
+    if sys.version_info >= (3, 14):
+        import textwrap
+
+        source = textwrap.dedent(source)
+    compiled = partial(compile, source, "<string>", "exec", 0, True)
+    code = None
+    with contextlib.suppress(Exception):
+        code = compiled()
+    if code is None:
+        return _native.run_call(compiled, begin)  # fails again, with nobody of ours in the traceback
+    if sys.version_info >= (3, 13):
+        _show_lines_of(code, source)
+    return _native.run_call(partial(exec, code, sys.modules["__main__"].__dict__), begin)
+
+
+def _show_lines_of(code: object, source: str) -> None:
+    """Tracebacks have the lines of the code, since 3.13."""
+    import linecache
+
+    key = code if hasattr(linecache, "_interactive_cache") else "<string>"
+    register = getattr(linecache, "_register_code", None)
+    if register is not None:
+        register(key, source, "<string>")
+
+
+def _enter(name: str, arguments: list[str], folder: str | None) -> None:
+    """Makes arguments, paths and __main__ those of the program. The caller has taken our own folder from sys.path."""
+    sys.argv[:] = [name, *arguments]
+    if folder is not None and has_first_folder():
+        sys.path.insert(0, folder)
+    global _ours
+    _ours = sys.modules["__main__"]
+    main = ModuleType("__main__")
+    main.__loader__ = sys.modules["_frozen_importlib"].BuiltinImporter
+    if sys.version_info < (3, 14):
+        main.__annotations__ = {}
+    main.__dict__["__builtins__"] = builtins
+    sys.modules["__main__"] = main
+
+
+#: The module that was __main__ before: what still runs in it needs its names.
+_ours: ModuleType | None = None
+
+
+def _absolute(path: str) -> str:
+    """As the interpreter makes it: nothing is normalised."""
+    return os.path.join(os.getcwd(), path)
+
+
+def _importer(path: str) -> PathEntryFinder | None:
+    """What finds modules in a folder or an archive; none for a file."""
+    for hook in sys.path_hooks:
+        try:
+            return hook(path)  # type: ignore[return-value]
+        except ImportError:
+            continue
+    return None

@@ -1,0 +1,47 @@
+"""The events of a recording as a table of pyarrow, by way of the parquet export."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+from ._native import StackweaveError
+
+if TYPE_CHECKING:
+    from ._reading import Reading
+
+#: What a row says about the function, before all that the events table has.
+NAMES = ("name", "qualname", "filename", "first_line")
+
+
+def needed(module: str, asked: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        raise StackweaveError(f"{asked}() needs {package}, which can't be imported: {error}") from None
+
+
+def read_events(recording: Reading, **selection: Any) -> Any:
+    parquet = needed("pyarrow.parquet", "to_arrow")
+    pyarrow = importlib.import_module("pyarrow")
+    with tempfile.TemporaryDirectory(prefix="stackweave-") as folder:
+        exported = recording.export(os.path.join(folder, "out.parquet"), format="parquet", **selection)
+        parts = []
+        for process in sorted(os.listdir(os.path.join(exported, "events"))):
+            events, frames = (
+                parquet.ParquetFile(os.path.join(exported, table, process, "part-0.parquet")).read()
+                for table in ("events", "frames")
+            )
+            parts.append(_named(pyarrow, events, frames, process.partition("=")[2]))
+        return pyarrow.concat_tables(parts)
+
+
+def _named(pyarrow: Any, events: Any, frames: Any, process: str) -> Any:
+    """The events, each with the names of its frame."""
+    places = importlib.import_module("pyarrow.compute").index_in(events["frame"], value_set=frames["frame"])
+    for position, name in enumerate(NAMES):
+        events = events.add_column(position, name, frames[name].take(places))
+    return events.add_column(0, "process", pyarrow.array([process] * len(events)).dictionary_encode())

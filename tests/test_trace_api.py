@@ -1,0 +1,447 @@
+"""stackweave.trace as programs use it: its options, as a context, as a decorator, and what can be asked afterwards."""
+
+import asyncio
+import gc
+import os
+import pstats
+import threading
+import unittest
+
+import stackweave
+from stackweave import _argument_values as values
+from stackweave import _trace_options as options
+from tests.recordings import RecordingCase
+from tests.support import run_python
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def add(one, other=2, *rest, key=None, **more):
+    return one
+
+
+class Loud:
+    def __repr__(self):
+        raise AssertionError("asked")
+
+    __str__ = __format__ = __len__ = __iter__ = __bool__ = __eq__ = __hash__ = __repr__
+
+
+class LoudText(str):
+    __repr__ = Loud.__repr__
+
+
+class TraceCase(RecordingCase):
+    def trace(self, **keywords):
+        return stackweave.trace(self.path, **keywords)
+
+    def calls(self, trace, function):
+        return sum(row.calls for row in trace.top() if row.function == function)
+
+
+class Options(TraceCase):
+    def test_durations_are_read_as_people_write_them(self):
+        for value, expected in [
+            (0, 0.0),
+            (1, 1.0),
+            (0.5, 0.5),
+            ("10us", 10e-6),
+            ("1.5 ms", 1.5e-3),
+            ("250ns", 250e-9),
+            ("3 µs", 3e-6),
+            (".5s", 0.5),
+            (" 2 min ", 120.0),
+        ]:
+            self.assertAlmostEqual(options.duration_of("min_duration", value), expected, places=12)
+        for value in ["", "10", "us", "10 parsecs", "-1us", "1e3us", -1, float("nan"), float("inf")]:
+            with self.assertRaisesRegex(ValueError, "min_duration must be", msg=value):
+                options.duration_of("min_duration", value)
+        for value in [None, True, b"10us", [1]]:
+            with self.assertRaisesRegex(TypeError, "min_duration must be a number of seconds or a time", msg=value):
+                options.duration_of("min_duration", value)
+
+    def test_demotion_is_a_flag_or_a_pair(self):
+        for value, expected in [
+            (None, None),
+            (False, None),
+            (True, options.DEMOTION),
+            ((100, "500ns"), (100, 500e-9)),
+        ]:
+            self.assertEqual(options.demotion_of(value), expected)
+        for value in [(1,), (0, 1), (1, -1), (1, 2, 3)]:
+            with self.assertRaisesRegex(ValueError, "demote must be", msg=value):
+                options.demotion_of(value)
+        for value in [1, "yes", ("1", 2), (1, None)]:
+            with self.assertRaisesRegex(TypeError, "demote must be", msg=value):
+                options.demotion_of(value)
+
+    def test_wrong_options_are_told_before_anything_happens(self):
+        for keywords, error, text in [
+            ({"c_calls": 1}, TypeError, "c_calls must be a bool, not int"),
+            ({"include": 3}, TypeError, "include must be patterns of functions, not int"),
+            ({"exclude": [3]}, TypeError, "exclude must be patterns of functions, which are texts, not int"),
+            ({"include": ["function:"]}, ValueError, "include has a pattern without a text: 'function:'"),
+            ({"min_duration": "long"}, ValueError, "min_duration must be a time like"),
+            ({"max_depth": 0}, ValueError, "max_depth must be greater than 0"),
+            ({"max_depth": 1.5}, TypeError, "max_depth must be a whole number, not float"),
+            ({"max_events": -1}, ValueError, "max_events must be greater than 0"),
+            ({"demote": "yes"}, TypeError, "demote must be True or a pair"),
+            ({"gc": None}, TypeError, "gc must be a bool"),
+            ({"tasks": "all"}, TypeError, "tasks must be a bool"),
+            ({"arguments": [None]}, TypeError, "arguments must be patterns of functions"),
+            ({"native_stacks": 1}, TypeError, "native_stacks must be patterns of functions"),
+            ({"torch": "yes"}, TypeError, "torch must be a bool"),
+            ({"logs": 1.5}, TypeError, "logs must be True, the name of a logger, a level"),
+            ({"logs": ("a", "loud")}, ValueError, "logs must have a level"),
+            ({"mechanism": "magic"}, ValueError, 'mechanism must be "auto", "monitoring", "eval" or "profile"'),
+            ({"memory": "much"}, ValueError, "memory must be a size"),
+            ({"colour": "red"}, TypeError, "unexpected keyword argument 'colour'"),
+        ]:
+            with self.assertRaisesRegex(error, text):
+                self.trace(**keywords)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_options_of_recordings_are_taken(self):
+        with self.trace(ring="1MB", when_full="drop", flush_every=1, memory="1MB", follow_forks=False) as trace:
+            fib(5)
+        self.assertTrue(trace.info()["processes"][0]["ring"])
+
+
+class Tracing(TraceCase):
+    def test_calls_are_there_in_every_form(self):
+        with self.trace() as trace:
+            fib(10)
+        self.assertEqual(self.calls(trace, "fib"), 177)
+        stats = trace.stats()
+        self.assertIsInstance(stats, pstats.Stats)
+        rows = {name: row for (_, _, name), row in stats.stats.items()}
+        self.assertEqual(rows["fib"][:2], (1, 177))
+        begins = [event for event in trace.events() if event.role == "begin" and event.name == "fib"]
+        self.assertEqual(len(begins), 177)
+        self.assertIn("fib", str(trace.tree()))
+        exported = trace.export(os.path.join(self.folder, "out.json"))
+        self.assertGreater(os.path.getsize(exported), 1000)
+
+    def test_nothing_of_ours_is_traced(self):
+        with self.trace(logs=True) as trace, stackweave.span("mine"):
+            fib(3)
+            stackweave.instant("now", stack=False)
+        files = {event.frame.filename for event in trace.events() if event.frame and event.frame.kind == "python"}
+        folder = os.path.dirname(stackweave.__file__)
+        self.assertEqual([file for file in files if file and file.startswith(folder)], [])
+
+    def test_what_happens_during_a_pause_is_left_out(self):
+        with self.trace() as trace:
+            fib(1)
+            trace.pause()
+            fib(10)
+            trace.resume()
+            fib(1)
+        self.assertEqual(self.calls(trace, "fib"), 2)
+
+    def test_there_is_one_at_a_time(self):
+        with self.trace() as trace:
+            other = stackweave.trace(os.path.join(self.folder, "other.swv"))
+            with self.assertRaisesRegex(stackweave.StackweaveError, r"out\.swv', recording> is on, .*: stop it first"):
+                other.start()
+            self.assertEqual(self.files(), ["out.swv"])
+            fib(1)
+        self.assertEqual(self.calls(trace, "fib"), 1)
+        with other:
+            fib(2)
+        self.assertEqual(self.calls(other, "fib"), 3)
+
+    def test_a_trace_that_can_not_begin_leaves_nothing(self):
+        open(self.path, "w").close()
+        trace = self.trace()
+        with self.assertRaisesRegex(stackweave.StackweaveError, "out.swv"):
+            trace.start()
+        self.assertEqual(os.path.getsize(self.path), 0)
+        with self.trace(overwrite=True) as trace:
+            fib(1)
+        self.assertEqual(self.calls(trace, "fib"), 1)
+
+    def test_stopping_tells_how_it_went_and_leaves_nothing_behind(self):
+        before = list(gc.callbacks)
+        with self.trace() as trace:
+            self.assertEqual(len(gc.callbacks), len(before) + 1)
+            with self.assertRaisesRegex(stackweave.StackweaveError, "when it is stopped"):
+                trace.tracer_stats()
+            fib(5)
+        self.assertEqual(gc.callbacks, before)
+        self.assertGreaterEqual(trace.tracer_stats()["calls"], 15)
+        self.assertIn(trace.tracer_stats()["mechanism"], ("monitoring", "eval", "profile"))
+        self.assertEqual(trace.stop(), trace.stop())
+        with self.assertRaisesRegex(stackweave.StackweaveError, "was stopped"):
+            trace.pause()
+
+    def test_a_trace_says_what_it_is(self):
+        trace = self.trace()
+        self.assertEqual(repr(trace), f"<stackweave.Trace {self.path!r}, new>")
+        self.assertIsInstance(trace, stackweave.Recording)
+        self.assertIs(stackweave.trace, stackweave.Trace)
+
+    def test_forgetting_to_stop_records_to_the_end(self):
+        self.run_script(
+            "import stackweave, sys\ndef f(): pass\nstackweave.trace(sys.argv[1]).start()\nfor n in range(10): f()"
+        )
+        self.assertEqual(self.calls(stackweave.open(self.path), "f"), 10)
+
+    def test_forked_children_go_on_in_files_of_their_own(self):
+        script = """
+import os, stackweave, sys
+def f(): pass
+with stackweave.trace(sys.argv[1]):
+    pid = os.fork()
+    for n in range(5 if pid else 3): f()
+    if pid: os.waitpid(pid, 0)
+"""
+        self.run_script(script, PYTHONWARNINGS="ignore")
+        counts = sorted(self.calls(stackweave.open(os.path.join(self.folder, name)), "f") for name in self.files())
+        self.assertEqual(counts, [3, 5])
+
+    def test_other_programs_trace_as_the_environment_says(self):
+        script = """
+import os, stackweave, subprocess, sys
+if len(sys.argv) == 2:
+    with stackweave.Recording(sys.argv[1], subprocesses=True) as recording:
+        recording.instant("parent")
+        subprocess.run([sys.executable, "-c", os.environ["SCRIPT"], sys.argv[1], "child"], check=True)
+else:
+    def f(): pass
+    with stackweave.trace.from_environment(max_depth=5) as trace:
+        f()
+"""
+        self.run_script(script, SCRIPT=script)
+        self.assertEqual(self.calls(stackweave.open(self.folder), "f"), 1)
+        self.assertIsNone(stackweave.trace.from_environment())
+
+
+class Decorating(TraceCase):
+    def test_only_calls_of_the_function_are_recorded(self):
+        trace = self.trace()
+
+        @trace
+        def work(n):
+            fib(3)
+            return work(n - 1) + 1 if n else 0
+
+        fib(5)
+        self.assertEqual(trace.state, "new")
+        self.assertEqual((work(3), work.__name__), (3, "work"))
+        self.assertEqual(trace.state, "paused")
+        fib(5)
+        self.assertEqual(work(0), 0)
+        trace.stop()
+        self.assertEqual(work(1), 1)
+        self.assertEqual(self.calls(trace, "fib"), 5 * 5)
+
+    def test_a_failing_call_ends_like_any_other(self):
+        trace = self.trace()
+
+        @trace
+        def work():
+            raise KeyError("x")
+
+        for _ in range(2):
+            with self.assertRaises(KeyError):
+                work()
+            self.assertEqual(trace.state, "paused")
+        trace.stop()
+
+    def test_generators_and_coroutines_are_recorded_while_they_run(self):
+        trace = self.trace()
+
+        @trace
+        def produce():
+            yield fib(3)
+            yield fib(3)
+
+        @trace
+        async def wait():
+            fib(3)
+            await asyncio.sleep(0)
+            fib(3)
+            return 7
+
+        produced = produce()
+        self.assertEqual(trace.state, "new")
+        for _ in produced:
+            self.assertEqual(trace.state, "paused")
+            fib(4)
+        self.assertEqual(asyncio.run(wait()), 7)
+        trace.stop()
+        self.assertEqual(self.calls(trace, "fib"), 4 * 5)
+
+    def test_threads_share_it(self):
+        trace = self.trace()
+        inside = threading.Barrier(4)
+
+        @trace
+        def work():
+            inside.wait()
+            fib(5)
+
+        for _ in range(3):
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(trace.state, "paused")
+        trace.stop()
+        # Whoever leaves last pauses; until then all are recorded.
+        self.assertEqual(self.calls(trace, "fib"), 3 * 4 * 15)
+
+    def test_a_trace_that_was_started_otherwise_goes_on(self):
+        with self.trace() as trace:
+            trace(fib)(1)
+            self.assertEqual(trace.state, "recording")
+
+    def test_only_functions_can_be_decorated(self):
+        with self.assertRaisesRegex(TypeError, "a trace decorates functions; int is none"):
+            self.trace()(3)
+
+
+class LiveRecordings(TraceCase):
+    def test_spans_instants_and_counters_go_to_all_that_record(self):
+        other = stackweave.Recording(os.path.join(self.folder, "other.swv"))
+        with self.trace() as trace, other:
+            with stackweave.span("both", number=3):
+                stackweave.instant("moment", stack=False, text="x")
+                stackweave.counter("queue", 5)
+        for recording in (trace, other):
+            told = {(event.role, event.name): event for event in recording.events()}
+            self.assertEqual(told["begin", "both"].details, {"number": 3})
+            self.assertEqual(told["instant", "moment"].details, {"text": "x"})
+            self.assertEqual(list(told["counter", "queue"].values.values()), [5])
+
+    def test_without_a_recording_nothing_happens(self):
+        with stackweave.span("nobody", x=1) as span:
+            stackweave.instant("nobody")
+            stackweave.counter("nobody", 1)
+        self.assertEqual(repr(span), "<stackweave.span 'nobody'>")
+        with self.assertRaisesRegex(TypeError, "the name of a span must be a str, not int"):
+            stackweave.span(3)
+
+    def test_a_span_decorates_and_finds_recordings_that_begin_later(self):
+        @stackweave.span("step")
+        def step(n):
+            return step(n - 1) if n else "done"
+
+        @stackweave.span("produce")
+        def produce():
+            yield 1
+
+        self.assertEqual(step(2), "done")
+        with stackweave.Recording(self.path) as recording:
+            self.assertEqual((step(2), list(produce())), ("done", [1]))
+        names = [event.name for event in recording.events() if event.role == "begin"]
+        self.assertEqual(names, ["step"] * 3 + ["produce"] * 2)
+
+    def test_what_begins_with_a_span_ends_with_it_whoever_starts_or_stops(self):
+        first = stackweave.Recording(self.path).start()
+        with stackweave.span("outer"):
+            second = stackweave.Recording(os.path.join(self.folder, "second.swv")).start()
+            with stackweave.span("inner"):
+                first.stop()
+        second.stop()
+        self.assertEqual([(e.role, e.name) for e in second.events()], [("begin", "inner"), ("end", None)])
+        self.assertEqual([e.name for e in first.events() if e.role == "begin"], ["outer", "inner"])
+
+
+class Arguments(TraceCase):
+    def test_values_of_chosen_functions_are_recorded(self):
+        with self.trace(arguments=[f"{__name__}.add"]) as trace:
+            add(1, "two", 3, 4, key=[5], extra={"a": None})
+            add(object())
+            fib(1)
+        details = [event.details for event in trace.events() if event.role == "begin" and event.name == "add"]
+        expected = {"one": 1, "other": "two", "rest": "(3, 4)", "key": "[5]", "more": "{'extra': {'a': None}}"}
+        self.assertEqual(details[0], expected)
+        self.assertEqual(details[1]["one"], "<object>")
+        self.assertFalse({e.name: e.details for e in trace.events() if e.role == "begin"}["fib"])
+
+    def test_native_stacks_of_chosen_functions_are_recorded(self):
+        with self.trace(native_stacks=[f"{__name__}.add"]) as trace:
+            add(1)
+        (begin,) = [event for event in trace.events() if event.role == "begin" and event.name == "add"]
+        self.assertIn("native", {frame.kind for frame in begin.stack})
+        self.assertFalse(begin.details)
+
+    def test_values_are_short_and_no_code_of_the_program_runs(self):
+        name = f"<{__name__}"
+        for value, expected in [
+            (None, None),
+            (True, True),
+            (7, 7),
+            (2.5, 2.5),
+            (float("inf"), "inf"),
+            (float("nan"), "nan"),
+            (1 << 60, str(1 << 60)),
+            (1 << 100_000, "<int of 100001 bits>"),
+            ("x", "x"),
+            ("x" * 500, "x" * 100 + "..."),
+            (b"x" * 500, "b'" + "x" * 98 + "..."),
+            ([1, "a", b"b"], "[1, 'a', b'b']"),
+            ((1,), "(1,)"),
+            ([[[1]]], "[[[...]]]"),
+            (list(range(100)), "[0, 1, 2, 3, 4, 5, ... 100 in all]"),
+            ({"a": 1}, "{'a': 1}"),
+            ({1}, "{1}"),
+            (Loud(), name + ".Loud>"),
+            ([Loud()], "[" + name + ".Loud>]"),
+            (LoudText("x"), name + ".LoudText>"),
+            (Loud, "<class " + name[1:] + ".Loud>"),
+            (fib, "<function>"),
+        ]:
+            self.assertEqual(values.value_of(value), expected)
+        loop = []
+        loop.append(loop)
+        self.assertEqual(values.value_of(loop), "[[[...]]]")
+
+    def test_what_is_gone_by_then_is_left_out(self):
+        self.assertEqual(values.arguments_of(add.__code__, {"one": 1}), {"one": 1})
+
+
+class Tables(TraceCase):
+    def test_arrow_and_pandas_hold_the_spans(self):
+        try:
+            import pandas
+            import pyarrow
+        except ImportError:
+            self.skipTest("pyarrow and pandas are not installed")
+        with self.trace() as trace:
+            fib(5)
+        table = trace.to_arrow()
+        self.assertIsInstance(table, pyarrow.Table)
+        frame = trace.to_pandas(thread=threading.get_native_id())
+        self.assertIsInstance(frame, pandas.DataFrame)
+        spans = frame[(frame["name"] == "fib") & (frame["kind"] == "span")]
+        self.assertEqual(len(spans), 15)
+        self.assertEqual(set(spans["filename"]), {__file__})
+        self.assertTrue((spans["duration_ns"] >= spans["own_ns"]).all())
+
+    def test_what_they_need_is_said(self):
+        script = """
+import stackweave, sys
+sys.modules["pyarrow"] = sys.modules["pandas"] = None
+with stackweave.Recording(sys.argv[1]) as recording:
+    recording.instant("x")
+for ask in (recording.to_arrow, recording.to_pandas):
+    try:
+        ask()
+    except stackweave.StackweaveError as error:
+        print(error)
+"""
+        said = self.run_script(script).splitlines()
+        self.assertRegex(said[0], r"\Ato_arrow\(\) needs pyarrow, which can't be imported: ")
+        self.assertRegex(said[1], r"\Ato_pandas\(\) needs pandas, which can't be imported: ")
+
+
+class Importing(unittest.TestCase):
+    def test_importing_stays_cheap_and_never_imports_torch(self):
+        script = "import stackweave, sys; stackweave.trace; print('torch' in sys.modules, 'logging' in sys.modules)"
+        self.assertEqual(run_python(script).split(), ["False", "False"])

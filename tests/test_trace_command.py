@@ -1,0 +1,251 @@
+"""stackweave trace: the program notices nothing, and the user is told what to do next."""
+
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import zipfile
+
+import stackweave
+from tests import programs
+from tests.recordings import RecordingCase
+from tests.support import PYTHON
+
+TRACE = [PYTHON, "-m", "stackweave", "trace"]
+OUTPUT = ["-o", "out.swv", "--overwrite"]
+
+
+class TraceCommandCase(RecordingCase):
+    def run_in(self, folder, command, text="some text", **environment):
+        """Exit status, output and errors. Python warns of forks where there are threads: a recording has one."""
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            input=text.encode(),
+            capture_output=True,
+            env={**os.environ, "PYTHONWARNINGS": "ignore:This process:DeprecationWarning", **environment},
+            timeout=120,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def write(self, name, content=""):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def assert_same(self, name, arguments, options=()):
+        """A plain run and a traced one are the same to everybody but for our lines."""
+        plain = self.run_in(self.folder, [PYTHON, *options, *arguments])
+        traced = self.run_in(
+            self.folder, [PYTHON, *options, *TRACE[1:], "-o", f"{name}.swv", "--overwrite", *arguments]
+        )
+        status, output, errors = traced
+        errors = re.sub(rb"^stackweave: .*\n", b"", errors, flags=re.MULTILINE)
+        with self.subTest(program=name):
+            self.assertEqual(neutral((status, output, errors)), neutral(plain))
+            if os.path.exists(os.path.join(self.folder, f"{name}.swv")):
+                stackweave.open(os.path.join(self.folder, f"{name}.swv")).info()
+
+    def assert_all_same(self, cases):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(self.assert_same, *case) for case in cases]:
+                done.result()
+
+
+def neutral(ended):
+    """Without addresses and numbers of processes, which differ from run to run."""
+    status, output, errors = ended
+    return status, *(
+        re.sub(rb"0x[0-9a-f]+|(?<=started )\d+|(?<=ForkProcess-)\d+", b"N", text).decode("latin-1")
+        for text in (output, errors)
+    )
+
+
+class Sameness(TraceCommandCase):
+    maxDiff = None
+
+    def setUp(self):
+        super().setUp()
+        self.write("neighbour.py", "VALUE = 'mine'\n")
+        self.write("argparse.py", "VALUE = 'mine too'\n")
+
+    def test_scripts(self):
+        for name, code in {**programs.SCRIPTS, **programs.BYTES}.items():
+            self.write(f"{name}.py", code)
+        self.assert_all_same(
+            [(name, [f"{name}.py", "a", "-o", "--help"]) for name in (*programs.SCRIPTS, *programs.BYTES)]
+        )
+
+    def test_code(self):
+        self.assert_all_same([(name, ["-c", code, "-m", "x"]) for name, code in programs.CODE.items()])
+
+    def test_modules_folders_and_archives(self):
+        self.write("pack/__init__.py", "print('init', __name__)")
+        self.write("pack/__main__.py", programs.SURROUNDINGS)
+        self.write("pack/sub.py", programs.SURROUNDINGS + "\nimport pack\n1 / 0")
+        self.write("bare/__init__.py")
+        self.write("folder/__main__.py", programs.SURROUNDINGS + "\nimport inside\n1 / 0")
+        self.write("folder/inside.py")
+        with zipfile.ZipFile(os.path.join(self.folder, "archive.pyz"), "w") as archive:
+            archive.writestr("__main__.py", programs.SURROUNDINGS + "\nraise SystemExit(3)")
+        with zipfile.ZipFile(os.path.join(self.folder, "empty.zip"), "w") as archive:
+            archive.writestr("other.py", "")
+        self.assert_all_same(
+            [
+                ("package", ["-m", "pack", "x"]),
+                ("submodule", ["-m", "pack.sub", "-x"]),
+                ("joined", ["-mpack.sub", "-x"]),
+                ("no_module", ["-m", "gone"]),
+                ("no_main", ["-m", "bare"]),
+                ("standard", ["-m", "json.tool", "--help"]),
+                ("a_folder", ["folder", "x"]),
+                ("a_folder_from_here", ["./folder/", "x"]),
+                ("an_archive", ["archive.pyz", "x"]),
+                ("no_main_in_archive", ["empty.zip"]),
+                ("no_main_in_folder", ["bare"]),
+            ]
+        )
+
+    def test_paths_and_flags(self):
+        self.write("deep/er/script.py", programs.SURROUNDINGS)
+        os.symlink("deep/er/script.py", os.path.join(self.folder, "link.py"))
+        self.write("compiled.py", programs.SURROUNDINGS)
+        compile_it = "import py_compile; py_compile.compile('compiled.py', 'compiled.pyc', doraise=True)"
+        subprocess.run([PYTHON, "-c", compile_it], cwd=self.folder, check=True)
+        cases = [
+            ("from_here", ["./deep/er/script.py"]),
+            ("by_way_of", ["deep/../deep/er/script.py"]),
+            ("absolute", [os.path.join(self.folder, "deep/er/script.py")]),
+            ("linked", ["link.py"]),
+            ("compiled", ["compiled.pyc"]),
+            ("optimized", ["link.py"], ["-O"]),
+            ("strict", ["link.py"], ["-W", "error", "-X", "dev"]),
+            ("unbuffered", ["link.py"], ["-u", "-B", "-X", "utf8"]),
+        ]
+        if sys.version_info >= (3, 11):
+            cases += [("safe", ["link.py"], ["-P"]), ("safe_module", ["-m", "json.tool", "-h"], ["-P"])]
+        self.assert_all_same(cases)
+
+    def test_programs_from_the_standard_input(self):
+        command = [PYTHON, "-", "x"]
+        plain = self.run_in(self.folder, command, programs.SURROUNDINGS + "\n1 / 0")
+        traced = self.run_in(self.folder, [*TRACE, "-q", *OUTPUT, "-", "x"], programs.SURROUNDINGS + "\n1 / 0")
+        self.assertEqual(neutral(traced), neutral(plain))
+
+
+class Said(TraceCommandCase):
+    def said(self, *arguments, status=0):
+        ended, output, errors = self.run_in(self.folder, [*TRACE, *arguments])
+        self.assertEqual(ended, status, errors)
+        self.assertEqual(output, b"")
+        return errors.decode()
+
+    def test_the_last_line_says_where_it_is_and_what_to_do(self):
+        self.write("work.py", "def f(): pass\nfor n in range(1000): f()")
+        said = self.said("work.py")
+        self.assertRegex(
+            said,
+            r"\Astackweave: 1,0\d\d calls in [\d.]+ m?s, recorded in (work\.\d+\.swv) \([\d.]+ (kB|bytes)\)\. "
+            r"Next: [\w.]+ -m stackweave top \1\n\Z",
+        )
+        command = said.split("Next: ")[1].split()
+        done = self.run_in(self.folder, [PYTHON, *command[1:]])
+        self.assertEqual(done[0], 0, done[2])
+        self.assertRegex(done[1].decode(), r"(?m)^ *1,000 .* f$")
+
+    def test_it_can_be_silent(self):
+        self.assertEqual(self.said("-q", "-c", "1"), "")
+        self.assertRegex(self.files()[0], r"\Acode\.\d+\.swv\Z")
+
+    def test_names_come_from_the_program(self):
+        self.write("folder/__main__.py")
+        for arguments, name in [
+            (["-m", "this"], "this"),
+            (["folder"], "folder"),
+        ]:
+            self.run_in(self.folder, [*TRACE, "-q", *arguments])
+            self.assertRegex(" ".join(self.files()), rf"(^| ){re.escape(name)}\.\d+\.swv( |$)")
+
+    def test_nothing_is_replaced_unless_that_is_asked_for(self):
+        self.said("-q", "-o", "out.swv", "-c", "1")
+        size = os.path.getsize(self.path)
+        said = self.said("-o", "out.swv", "-c", "raise SystemExit(5)", status=2)
+        self.assertEqual(
+            said, "stackweave trace: out.swv is there already: name another file with -o, or say --overwrite\n"
+        )
+        self.assertEqual(os.path.getsize(self.path), size)
+        self.said("-q", "-o", "out.swv", "--overwrite", "-c", "1")
+
+    def test_what_is_wrong_is_one_sentence(self):
+        self.write("x.py")
+        for arguments, text in [
+            ([], "nothing to run was named"),
+            (["-m"], "-m needs the name of a module"),
+            (["-c"], "-c needs code"),
+            (["--paint", "x.py"], "unrecognized arguments: --paint"),
+            (["--max-depth", "deep", "x.py"], "invalid int value: 'deep'"),
+            (["--max-depth", "0", "x.py"], "--max-depth must be greater than 0"),
+            (["--min-duration", "10 parsecs", "x.py"], '--min-duration must be a time like "10us"'),
+            (["--demote-after", "many", "x.py"], "--demote"),
+            (["--ring", "x", "x.py"], "--ring must be"),
+            (["--mechanism", "magic", "x.py"], "invalid choice: 'magic'"),
+            (["--include", "file:", "x.py"], "--include has a pattern without a text"),
+            (["--log-level", "loud", "x.py"], "--logs must have a level"),
+            (
+                ["gone.py"],
+                re.escape(f"can't open file '{os.path.realpath(self.folder)}/gone.py': [Errno 2] No such file"),
+            ),
+            (["-o", "no/folder/out.swv", "x.py"], "no/folder/out.swv"),
+        ]:
+            with self.subTest(arguments=arguments):
+                said = self.said(*arguments, status=2)
+                self.assertRegex(said, rf"\Astackweave trace: .*{text}.*\n\Z")
+        self.assertEqual(self.files(), [])
+
+    def test_help_has_examples(self):
+        status, output, errors = self.run_in(self.folder, [*TRACE, "--help"])
+        self.assertEqual((status, errors), (0, b""))
+        for word in (b"examples:", b"--min-duration", b"stackweave top FILE"):
+            self.assertIn(word, output)
+        self.assertIn(b"trace", self.run_in(self.folder, [PYTHON, "-m", "stackweave", "--help"])[1])
+
+    def test_every_option_is_taken(self):
+        self.write("x.py", "import sys\nprint(sys.argv, file=sys.stderr)")
+        options = [
+            "--c-calls",
+            "--include",
+            "x",
+            "--exclude",
+            "module:json",
+            "--min-duration",
+            "1us",
+            "--max-depth",
+            "9",
+        ]
+        options += ["--max-events", "1000", "--demote", "--demote-after", "100,1us", "--mechanism", "auto", "--no-gc"]
+        options += [
+            "--no-tasks",
+            "--no-torch",
+            "--arguments",
+            "x.f",
+            "--native-stacks",
+            "x.f",
+            "--logs",
+            "--logger",
+            "a",
+        ]
+        options += ["--log-level", "info", "--memory", "1MB", "--when-full", "drop", "--flush-every", "1"]
+        options += ["--no-follow-forks", "--ring", "1MB,10", "--overwrite", "-q", "-o", "out.swv"]
+        self.assertEqual(self.said(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
+        self.assertTrue(stackweave.open(self.path).info()["processes"][0]["ring"])
+
+    def test_forked_processes_are_told_of(self):
+        said = self.said(*OUTPUT, "-c", "import os\nif os.fork(): os.wait()\nelse:\n  def f(): pass\n  f()")
+        self.assertRegex(said, r"(?m)^stackweave: 1 forked process has its own: .* top out\.swv out\.\*\.swv$")
+        self.assertEqual(len(self.files()), 2)
+
+    def test_a_recording_that_can_not_be_written_fails_nothing(self):
+        self.assertIn("out.swv", self.said("-o", "/dev/full/out.swv", "-c", "1", status=2))
