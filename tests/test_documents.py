@@ -24,6 +24,11 @@ class Documents(unittest.TestCase):
         shown = self.run_elsewhere("".join(self.blocks("docs/recording.md")))
         self.assertIn("checkpoint", shown)
 
+    def test_the_python_about_traces_runs(self):
+        shown = self.run_elsewhere("".join(self.blocks("docs/trace.md")))
+        self.assertIn("checkpoint {'path': '2.pt'}", shown)
+        self.assertIn("1973", shown)
+
     def blocks(self, document):
         with open(os.path.join(ROOT, document), encoding="utf-8") as file:
             blocks = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)

@@ -38,10 +38,14 @@ def _left_out(stats: dict[str, Any], summary: Summary) -> Iterator[str]:
         yield f"{_count(stats['dropped'], 'event')} came after --max-events, and were only counted"
     demoted = stats.get("demoted") or []
     if demoted:
-        names = [_name(each) for each in demoted[:MOST_NAMES]]
+        names = [each["name"] for each in demoted[:MOST_NAMES]]
         more = f" and {len(demoted) - MOST_NAMES:,} more" if len(demoted) > MOST_NAMES else ""
         said = f"{_count(len(demoted), 'function')} called often for no time (--demote)"
         yield f"{said}, not traced to the end: {', '.join(names)}{more}"
+    if stats.get("stepped_aside"):
+        yield f"deeper calls are missing where the C stack was nearly full: {_count(stats['stepped_aside'], 'time')}"
+    if stats.get("fallback_reason"):
+        yield f"calls were seen in a slower way ({stats['mechanism']}): {stats['fallback_reason']}"
     for reason, count in summary.lost.items():
         if count and reason != FORGOTTEN:
             yield f"{_count(count, 'event')} lost: {reason}"
@@ -56,10 +60,6 @@ def _others(command: str, path: str, folder: str) -> Iterator[str]:
         processes = "1 forked process has its" if is_one else f"{len(others):,} forked processes have their"
         short = _seen_from(folder, path)
         yield f"{processes} own: {command} top {shlex.quote(short)} {shlex.quote(short.removesuffix('.swv'))}.*.swv"
-
-
-def _name(demoted: Any) -> str:
-    return str(demoted[0] if isinstance(demoted, tuple) else demoted)
 
 
 def _seen_from(folder: str, path: str) -> str:

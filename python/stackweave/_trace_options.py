@@ -5,19 +5,15 @@ from __future__ import annotations
 import math
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ._recording_options import flag
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MECHANISMS = {"auto": None, "monitoring": "monitoring", "eval": "eval", "profile": "profile"}
 #: What demote=True stands for: calls, and seconds that they take on average.
 DEMOTION = (10_000, 1e-6)
 #: How many of them make a second.
 UNITS = {"ns": 1e9, "us": 1e6, "µs": 1e6, "\u03bcs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}
-MOST = 1 << 63
 
 
 def duration_of(name: str, value: object) -> float:
@@ -35,11 +31,11 @@ def duration_of(name: str, value: object) -> float:
     return float(value)
 
 
-def count_of(name: str, value: object) -> int:
+def count_of(name: str, value: object, bits: int = 32) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
-    if not 0 < value < MOST:
-        raise ValueError(f"{name} must be greater than 0 and less than 2**63, but is {value!r}")
+    if not 0 < value < 1 << bits:
+        raise ValueError(f"{name} must be greater than 0 and less than 2**{bits}, but is {value!r}")
     return int(value)
 
 
@@ -78,8 +74,8 @@ def mechanism_of(value: object) -> str | None:
     return MECHANISMS[value]
 
 
-def optional(name: str, value: object, read: Callable[[str, object], int]) -> int | None:
-    return None if value is None else read(name, value)
+def optional_count(name: str, value: object, bits: int = 32) -> int | None:
+    return None if value is None else count_of(name, value, bits)
 
 
 def optional_flag(name: str, value: object) -> bool | None:
@@ -94,9 +90,9 @@ def tracer_options(given: dict[str, Any]) -> dict[str, Any]:
         "include": patterns_of("include", given["include"]),
         "exclude": [*patterns_of("exclude", given["exclude"]), own_files()],
         "min_duration": duration_of("min_duration", given["min_duration"]),
-        "max_depth": optional("max_depth", given["max_depth"], count_of),
+        "max_depth": optional_count("max_depth", given["max_depth"]),
         "demote": demotion_of(given["demote"]),
-        "max_events": optional("max_events", given["max_events"], count_of),
+        "max_events": optional_count("max_events", given["max_events"], 63),
         "gc": flag("gc", given["gc"]),
         "tasks": flag("tasks", given["tasks"]),
     }
