@@ -37,8 +37,7 @@ pub(crate) enum Command {
 /// The rest is for the Python package, which knows what can be traced.
 #[derive(Debug, Args)]
 pub(crate) struct Trace {
-    /// The Python that runs it; if not given, STACKWEAVE_PYTHON, or python3
-    #[arg(long, value_name = "PYTHON")]
+    #[arg(long, value_name = "PYTHON", help = "The Python that runs it; if not given, STACKWEAVE_PYTHON, or python3")]
     pub(crate) python: Option<PathBuf>,
     /// Options, and the program: script.py, -m module or -c code, and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS AND PROGRAM")]
