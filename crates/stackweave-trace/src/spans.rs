@@ -38,6 +38,10 @@ impl CallFrame for Walked<'_> {
     fn unit(self) -> u32 {
         self.0[0].unit
     }
+
+    fn locals(self) -> u64 {
+        0
+    }
 }
 
 /// The frames of the calling thread.
