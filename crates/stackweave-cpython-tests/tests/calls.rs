@@ -47,7 +47,7 @@ fn an_interpreter_whose_frames_cant_be_read_says_so() {
         let text = child::text(&output);
         let reason = python.refusal.as_deref().unwrap_or_default();
         let expected = format!("calls can't be traced in this interpreter: {reason}\n");
-        assert!(output.status.success() && text == expected, "{}: {text}", python.version);
+        assert!(output.status.success() && text.contains(&expected), "{}: {text}", python.version);
     }
     if refused.is_empty() {
         println!("skipped: no Python 3.9, free-threaded or debug build is installed");

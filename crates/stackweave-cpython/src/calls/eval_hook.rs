@@ -25,8 +25,9 @@ pub(super) type Evaluate = unsafe extern "C-unwind" fn(u64, u64, c_int) -> Objec
 /// `recursion_depth` and `recursion_headroom` of a thread state of 3.10.
 const DEPTH_3_10: usize = 32;
 const HEADROOM_3_10: usize = 36;
-/// Below, there is no need to ask for the limit: no smaller one can be set to any use.
-const SHALLOW: c_int = 40;
+/// Below, the limit is not asked for. Where somebody has set a smaller one, a call that is refused is told as one that
+/// raises.
+const SHALLOW: c_int = 400;
 /// `tracing` of a thread state of both: not 0 inside a trace or profile function, which no mechanism tells of.
 const TRACING: usize = 44;
 /// `f_state` of a frame of 3.10.
@@ -84,23 +85,8 @@ impl EvalHook {
             return Err(HookError::EvalHookMisses);
         }
         let ours = if interpreter.layout.minor == 10 { evaluate_3_10::<O> } else { evaluate_3_11::<O> as Evaluate };
-        let ours = ours as *mut c_void;
-        // SAFETY: the GIL is held, and the functions are there.
-        unsafe {
-            let now = get();
-            let left = OURS.load(Ordering::Relaxed);
-            if left.is_null() || (now == left && left == ours) {
-                if now != ours {
-                    PREVIOUS.store(now, Ordering::Relaxed);
-                    OURS.store(ours, Ordering::Relaxed);
-                    set(ours);
-                }
-            } else if left != ours {
-                return Err(HookError::EvalHookBuried);
-            } else if now == PREVIOUS.load(Ordering::Relaxed) {
-                set(ours);
-            }
-        }
+        // SAFETY: the GIL is held, and the functions are known.
+        unsafe { put_in(ours as *mut c_void)? };
         IS_TELLING.store(true, Ordering::Relaxed);
         Ok(Self { stepped_aside_before: STEPPED_ASIDE.load(Ordering::Relaxed) })
     }
@@ -127,6 +113,27 @@ impl EvalHook {
             }
         }
     }
+}
+
+/// Has the interpreter call a function of ours, unless somebody may do so who came after us.
+///
+/// # Safety
+/// The GIL is held, and `install` has found the functions.
+unsafe fn put_in(ours: *mut c_void) -> Result<(), HookError> {
+    let (left, previous) = (OURS.load(Ordering::Relaxed), PREVIOUS.load(Ordering::Relaxed));
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let now = get();
+        if left.is_null() {
+            PREVIOUS.store(now, Ordering::Relaxed);
+        } else if now != left && now != previous {
+            // Somebody has put a function over one of ours, and may call that.
+            return if left == ours { Ok(()) } else { Err(HookError::EvalHookBuried) };
+        }
+        OURS.store(ours, Ordering::Relaxed);
+        set(ours);
+    }
+    Ok(())
 }
 
 /// # Safety
