@@ -1,7 +1,4 @@
-//! The frame evaluation function of PEP 523, on 3.10 and 3.11: the interpreter calls it for each frame that is to run.
-//!
-//! The functions that are called with each frame: no allocation, no lock, no Python code but the frame's own. A thread
-//! that is stopped in there when the interpreter shuts down is unwound by force, so they have nothing to drop.
+//! The frame evaluation function of PEP 523, on 3.10 and 3.11: how it is put in, and taken out again.
 
 use core::ffi::{c_int, c_void};
 use core::mem;
@@ -11,9 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use super::api::Api;
 use super::error::HookError;
 use super::eval_check::sees_every_frame;
-use super::evaluated::Evaluated;
-use super::frame::{Frame, field};
-use super::{CallFrame, CallObserver, Entering, Leaving, stack_guard};
+use super::{CallObserver, evaluate};
 use crate::interpreter::{Interpreter, first_of};
 use crate::public_api::Object;
 
@@ -22,37 +17,19 @@ pub(super) const NEWEST: u8 = 11;
 /// A thread state, a frame, and whether an exception is thrown into it.
 pub(super) type Evaluate = unsafe extern "C-unwind" fn(u64, u64, c_int) -> Object;
 
-/// `recursion_depth` and `recursion_headroom` of a thread state of 3.10.
-const DEPTH_3_10: usize = 32;
-const HEADROOM_3_10: usize = 36;
-/// Below, the limit is not asked for. Where somebody has set a smaller one, a call that is refused is told as one that
-/// raises.
-const SHALLOW: c_int = 400;
-/// `tracing` of a thread state of both: not 0 inside a trace or profile function, which no mechanism tells of.
-const TRACING: usize = 44;
-/// `f_state` of a frame of 3.10.
-const STATE_3_10: usize = 108;
-/// `recursion_remaining` and `recursion_headroom` of a thread state of 3.11.
-const REMAINING_3_11: usize = 32;
-const HEADROOM_3_11: usize = 40;
-/// `gi_frame_state` of the generator that a frame of 3.11 is part of, so far before the frame.
-const GENERATOR_STATE_BEFORE: u64 = 5;
-const SUSPENDED: i8 = -1;
-/// `co_flags` of generators, coroutines and asynchronous generators.
-const MAKES_GENERATOR: u32 = 0x20 | 0x80 | 0x200;
-
 /// What ran frames before. Set before ours can be called, and kept: who came after us may call us for ever.
 static PREVIOUS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// Ours, as long as somebody may call it.
 static OURS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-static IS_TELLING: AtomicBool = AtomicBool::new(false);
+pub(super) static IS_TELLING: AtomicBool = AtomicBool::new(false);
 /// How many evaluations run with the hook off, for want of stack.
 static ASIDE: AtomicU64 = AtomicU64::new(0);
 static STEPPED_ASIDE: AtomicU64 = AtomicU64::new(0);
 static SET: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static GET: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static THIS_INTERPRETER: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-static RECURSION_LIMIT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+/// `Py_GetRecursionLimit`.
+pub(super) static RECURSION_LIMIT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 /// The hook, as long as it tells.
 #[derive(Debug)]
@@ -84,7 +61,11 @@ impl EvalHook {
         if !may_miss && !unsafe { sees_every_frame(interpreter, api)? } {
             return Err(HookError::EvalHookMisses);
         }
-        let ours = if interpreter.layout.minor == 10 { evaluate_3_10::<O> } else { evaluate_3_11::<O> as Evaluate };
+        let ours = if interpreter.layout.minor == 10 {
+            evaluate::evaluate_3_10::<O>
+        } else {
+            evaluate::evaluate_3_11::<O> as Evaluate
+        };
         // SAFETY: the GIL is held, and the functions are known.
         unsafe { put_in(ours as *mut c_void)? };
         IS_TELLING.store(true, Ordering::Relaxed);
@@ -171,119 +152,9 @@ unsafe fn this_interpreter() -> *mut c_void {
 /// # Safety
 /// The arguments are those of the interpreter.
 #[inline(always)]
-unsafe fn run(state: u64, frame: u64, throw: c_int) -> Object {
+pub(super) unsafe fn run(state: u64, frame: u64, throw: c_int) -> Object {
     // SAFETY: what was there before takes the same arguments.
     unsafe { mem::transmute::<*mut c_void, Evaluate>(PREVIOUS.load(Ordering::Relaxed))(state, frame, throw) }
-}
-
-/// # Safety
-/// The interpreter calls it.
-unsafe extern "C-unwind" fn evaluate_3_10<O: CallObserver>(state: u64, frame: u64, throw: c_int) -> Object {
-    // SAFETY: the frame is alive until this returns, and linked to its caller; this is a mechanism, on its thread.
-    unsafe {
-        if !is_telling(state) || is_refused_3_10(state) {
-            return run(state, frame, throw);
-        }
-        let told = Frame::<10>::new(frame);
-        let entering = match (throw, told.unit()) {
-            (0, u32::MAX) => Entering::Call,
-            (0, _) => Entering::Resume,
-            _ => Entering::Throw,
-        };
-        O::enter(entering, told);
-        let result = run(state, frame, throw);
-        if IS_TELLING.load(Ordering::Relaxed) {
-            let is_suspended = field::<i8>(frame, STATE_3_10) == SUSPENDED;
-            O::leave(leaving(result, is_suspended), told);
-        }
-        result
-    }
-}
-
-/// # Safety
-/// The interpreter calls it.
-unsafe extern "C-unwind" fn evaluate_3_11<O: CallObserver>(state: u64, frame: u64, throw: c_int) -> Object {
-    // SAFETY: the frame is alive when this is called. One in a generator is so when it returns; of others only the
-    // address is used then. This is a mechanism, on the thread of the frame.
-    unsafe {
-        let about_to_run = Frame::<11>::new(frame);
-        let is_in_generator = about_to_run.is_in_generator();
-        // A frame that is not yet in the generator that it will be part of only makes that.
-        let only_makes_generator = !is_in_generator && about_to_run.code_flags() & MAKES_GENERATOR != 0;
-        if !is_telling(state) || only_makes_generator || is_refused_3_11(state) {
-            return run(state, frame, throw);
-        }
-        if !stack_guard::has_room() {
-            return step_aside(state, frame, throw);
-        }
-        let entering = if throw != 0 {
-            Entering::Throw
-        } else if is_in_generator && !about_to_run.is_before(about_to_run.first_traceable()) {
-            Entering::Resume
-        } else {
-            Entering::Call
-        };
-        let told = Evaluated::entering(about_to_run, state);
-        O::enter(entering, told);
-        let result = run(state, frame, throw);
-        if IS_TELLING.load(Ordering::Relaxed) {
-            let is_suspended = is_in_generator && field::<i8>(frame - GENERATOR_STATE_BEFORE, 0) == SUSPENDED;
-            O::leave(leaving(result, is_suspended), told.ended());
-        }
-        result
-    }
-}
-
-/// # Safety
-/// The state is this thread's.
-#[inline(always)]
-unsafe fn is_telling(state: u64) -> bool {
-    // SAFETY: passed on to the caller.
-    IS_TELLING.load(Ordering::Relaxed) && unsafe { field::<c_int>(state, TRACING) } == 0
-}
-
-#[inline(always)]
-fn leaving(result: Object, is_suspended: bool) -> Leaving {
-    if result.is_null() {
-        Leaving::Raise
-    } else if is_suspended {
-        Leaving::Yield
-    } else {
-        Leaving::Return
-    }
-}
-
-/// Whether the interpreter will refuse to run a frame, since the recursion is too deep: then it never begins.
-///
-/// # Safety
-/// The state is this thread's.
-#[inline(always)]
-unsafe fn is_refused_3_10(state: u64) -> bool {
-    // SAFETY: passed on to the caller.
-    let depth: c_int = unsafe { field(state, DEPTH_3_10) };
-    // SAFETY: as above.
-    depth > SHALLOW && unsafe { is_at_limit_3_10(state, depth) }
-}
-
-/// # Safety
-/// The state is this thread's.
-#[inline(never)]
-unsafe fn is_at_limit_3_10(state: u64, depth: c_int) -> bool {
-    // SAFETY: passed on to the caller; the signature is that of the documentation.
-    unsafe {
-        let limit: unsafe extern "C" fn() -> c_int = mem::transmute(RECURSION_LIMIT.load(Ordering::Relaxed));
-        depth >= limit() && field::<c_int>(state, HEADROOM_3_10) == 0
-    }
-}
-
-/// The same on 3.11, where the state knows what is left.
-///
-/// # Safety
-/// The state is this thread's.
-#[inline(always)]
-unsafe fn is_refused_3_11(state: u64) -> bool {
-    // SAFETY: passed on to the caller.
-    unsafe { field::<c_int>(state, REMAINING_3_11) <= 0 && field::<c_int>(state, HEADROOM_3_11) == 0 }
 }
 
 /// Runs a frame with the hook off, so that deeper calls take no more of the C stack than without it. Other threads are
@@ -293,7 +164,7 @@ unsafe fn is_refused_3_11(state: u64) -> bool {
 /// The arguments are those of the interpreter.
 #[cold]
 #[inline(never)]
-unsafe fn step_aside(state: u64, frame: u64, throw: c_int) -> Object {
+pub(super) unsafe fn step_aside(state: u64, frame: u64, throw: c_int) -> Object {
     STEPPED_ASIDE.fetch_add(1, Ordering::Relaxed);
     let (ours, previous) = (OURS.load(Ordering::Relaxed), PREVIOUS.load(Ordering::Relaxed));
     // SAFETY: the GIL is held before and after; passed on to the caller.

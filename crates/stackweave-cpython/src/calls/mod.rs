@@ -9,6 +9,7 @@ mod current_state;
 mod error;
 mod eval_check;
 mod eval_hook;
+mod evaluate;
 mod evaluated;
 mod frame;
 mod hooks;

@@ -52,3 +52,38 @@ fn measure() -> (usize, usize) {
     let reserve = (size / 2).min(LARGEST_RESERVE);
     (lowest + reserve, size - reserve)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: usize = 1024;
+
+    /// How deep it gets before there is no more room.
+    #[inline(never)]
+    fn descend(depth: usize) -> usize {
+        let step = core::hint::black_box([depth; STEP / size_of::<usize>()]);
+        if has_room() { descend(step[0] + 1) } else { step[0] }
+    }
+
+    #[test]
+    fn a_part_of_the_stack_is_left_alone() {
+        for (size, reserve) in [(512 << 10, 256 << 10), (16 << 20, LARGEST_RESERVE)] {
+            let thread = std::thread::Builder::new().stack_size(size);
+            let depth = thread.spawn(|| descend(0)).unwrap().join().unwrap();
+            let usable = size - reserve;
+            assert!(depth * STEP < usable && depth * STEP > usable / 8, "{depth} of {usable}");
+        }
+    }
+
+    #[test]
+    fn another_stack_is_not_judged() {
+        assert!(has_room());
+        let other = floor() - 2 * LARGEST_RESERVE;
+        let length = length();
+        set_floor(stack_pointer() as usize + 64 * LARGEST_RESERVE);
+        assert!(has_room(), "far below what is known");
+        set_floor(other.saturating_sub(length));
+        assert!(has_room(), "above what is known");
+    }
+}
