@@ -9,8 +9,9 @@ use super::error::HookError;
 use crate::interpreter::{Interpreter, first_of};
 use crate::public_api::Object;
 
-/// `vectorcallfunc`: what is called, the arguments, how many, the names of keywords.
-pub(super) type Vectorcall = unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object;
+/// `vectorcallfunc`: what is called, the arguments, how many, the names of keywords. A thread that gives up the GIL in
+/// there, and can't have it back since the interpreter shuts down, is unwound by force.
+pub(super) type Vectorcall = unsafe extern "C-unwind" fn(Object, *const Object, usize, Object) -> Object;
 
 /// An object: its header of two words, and the function.
 const SIZE: c_int = 24;

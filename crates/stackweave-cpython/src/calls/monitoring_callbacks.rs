@@ -72,7 +72,7 @@ macro_rules! told {
         ///
         /// # Safety
         /// The interpreter calls it.
-        pub(super) unsafe extern "C" fn $name<O: CallObserver, const MINOR: u8>(
+        pub(super) unsafe extern "C-unwind" fn $name<O: CallObserver, const MINOR: u8>(
             _: Object,
             _: *const Object,
             _: usize,
@@ -139,7 +139,7 @@ unsafe fn told_function(arguments: *const Object) -> Option<u64> {
 ///
 /// # Safety
 /// The interpreter calls it.
-pub(super) unsafe extern "C" fn native_call<O: CallObserver, const MINOR: u8>(
+pub(super) unsafe extern "C-unwind" fn native_call<O: CallObserver, const MINOR: u8>(
     _: Object,
     arguments: *const Object,
     _: usize,
@@ -158,7 +158,7 @@ pub(super) unsafe extern "C" fn native_call<O: CallObserver, const MINOR: u8>(
 ///
 /// # Safety
 /// The interpreter calls it.
-pub(super) unsafe extern "C" fn native_return<O: CallObserver, const MINOR: u8>(
+pub(super) unsafe extern "C-unwind" fn native_return<O: CallObserver, const MINOR: u8>(
     _: Object,
     arguments: *const Object,
     _: usize,
@@ -172,7 +172,7 @@ pub(super) unsafe extern "C" fn native_return<O: CallObserver, const MINOR: u8>(
 ///
 /// # Safety
 /// The interpreter calls it.
-pub(super) unsafe extern "C" fn native_raise<O: CallObserver, const MINOR: u8>(
+pub(super) unsafe extern "C-unwind" fn native_raise<O: CallObserver, const MINOR: u8>(
     _: Object,
     arguments: *const Object,
     _: usize,

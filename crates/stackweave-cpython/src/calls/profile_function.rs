@@ -14,7 +14,7 @@ use crate::interpreter::Interpreter;
 use crate::public_api::Object;
 
 /// `Py_tracefunc`: an object, a frame object, the event, its argument.
-pub(super) type ProfileFunction = unsafe extern "C" fn(Object, Object, c_int, Object) -> c_int;
+pub(super) type ProfileFunction = unsafe extern "C-unwind" fn(Object, Object, c_int, Object) -> c_int;
 
 const CALL: c_int = 0;
 const RETURN: c_int = 3;
@@ -87,7 +87,7 @@ pub(super) unsafe fn event_of_name(name: Object) -> Option<c_int> {
 
 /// # Safety
 /// The interpreter calls it.
-pub(super) unsafe extern "C" fn told<O: CallObserver, const MINOR: u8, const NATIVE: bool>(
+pub(super) unsafe extern "C-unwind" fn told<O: CallObserver, const MINOR: u8, const NATIVE: bool>(
     _: Object,
     frame: Object,
     what: c_int,

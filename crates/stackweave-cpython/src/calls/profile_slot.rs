@@ -185,7 +185,7 @@ unsafe fn name_of(interpreter: &Interpreter, api: &'static Api, object: Object) 
 ///
 /// # Safety
 /// The interpreter calls it, with a frame, the name of an event and its argument.
-unsafe extern "C" fn begin(_: Object, arguments: *const Object, count: usize, _: Object) -> Object {
+unsafe extern "C-unwind" fn begin(_: Object, arguments: *const Object, count: usize, _: Object) -> Object {
     let function = FUNCTION.load(Ordering::Relaxed);
     // SAFETY: `install` put the functions there; the arguments are alive.
     unsafe {
