@@ -5,6 +5,7 @@
 
 mod recorded;
 
+use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -12,9 +13,11 @@ use std::thread;
 use std::time::Duration;
 
 use recorded::{Read, mark, start};
-use stackweave_core::{BlobId, Call, CodeId, EventKind, Field, FieldType, Role};
+use stackweave_core::{BlobId, Call, CodeId, EventKind, Field, FieldType, RawFrame, RawFrameKind, Role};
 use stackweave_recording::file::{LossReason, RecordedFrame};
 use stackweave_recording::live::{ChunkStart, KindNumber, Options, Recorder, Ring, WhenFull};
+use stackweave_recording::read::{Ended, OpenStack};
+use stackweave_store::label;
 use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
@@ -208,6 +211,92 @@ fn a_thread_that_never_records_can_be_told_of() {
         assert_eq!(events, [(5, &[1, 2][..]), (6, &[3, 4][..])]);
         assert_eq!(read.end.unwrap().events, 2);
     });
+}
+
+/// What each thread has open behind its events, by the numbers of labels; all ends must end something.
+fn open_at_the_end(read: &Read) -> BTreeMap<u32, Vec<u32>> {
+    let label = |number: u64| match told(read, number) {
+        Some(RecordedFrame::Label { label }) => label,
+        other => panic!("{other:?} is no label"),
+    };
+    let mut threads = BTreeMap::new();
+    for (thread, events) in &read.events {
+        let mut open = OpenStack::default();
+        for event in events {
+            match &*event.kind {
+                "begin" | "call" => open.begin(label(event.words[0])),
+                "end" => assert!(matches!(open.end(), Ended::Known(_)), "thread {thread} ends what it has"),
+                "open" => {
+                    let (what, depth) = (label(event.words[0]), *event.words.last().unwrap());
+                    if open.open(depth, |known| *known == what) {
+                        open.begin_open(depth, what);
+                    }
+                }
+                _ => {}
+            }
+        }
+        threads.insert(*thread, open.to_vec());
+    }
+    threads
+}
+
+#[test]
+fn a_ring_begins_with_what_was_open() {
+    let folder = Folder::new();
+    for seed in 0..6 {
+        let mut random = Random::new(seed);
+        let ring = Ring { bytes: Some(20_000 + 10_000 * seed), seconds: None };
+        let path = folder.file(&format!("{seed}.swv"));
+        let recorder = start(Options { ring: Some(ring), flush_every: Duration::from_millis(1), ..Options::new(path) });
+        assert!(!recorder.at_each_chunk(Some(say_number)), "a ring needs no help");
+        let call = calls(&recorder, "call", &[]);
+        let names: Vec<RawFrame> = (0..8).map(|number| label(&format!("name {number}"), "", 0).unwrap()).collect();
+        let number = |frame: RawFrame| match frame.kind() {
+            RawFrameKind::Label(label) => label,
+            _ => panic!("a label"),
+        };
+        let begin = |place: usize| {
+            if place.is_multiple_of(2) {
+                recorder.begin(names[place]);
+            } else {
+                recorder.record(call, &[Call::to_label(number(names[place])).unwrap().to_bits()]);
+            }
+        };
+        let (went, over) = (Barrier::new(2), Barrier::new(2));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                (0..5).for_each(begin);
+                went.wait();
+                over.wait();
+            });
+            went.wait();
+            let mut open = Vec::new();
+            for step in 0..60_000 {
+                if open.len() > 40 || !open.is_empty() && random.below(2) == 0 {
+                    open.pop();
+                    recorder.end();
+                } else {
+                    let place = random.below(names.len());
+                    begin(place);
+                    open.push(place);
+                }
+                if step % 20_000 == 0 {
+                    recorder.flush().unwrap();
+                }
+            }
+            let read = Read::whole(&recorder.dump(None).unwrap());
+            over.wait();
+            assert!(read.lost(LossReason::Ring) > 0, "seed {seed}");
+            assert_eq!(read.end.unwrap().events, read.count());
+            let labels = |places: &[usize]| places.iter().map(|place| number(names[*place]).get()).collect::<Vec<_>>();
+            let found = open_at_the_end(&read);
+            assert_eq!(found.len(), 2, "the one that sleeps is there too");
+            assert!(found.values().any(|stack| *stack == labels(&open)), "seed {seed}");
+            assert!(found.values().any(|stack| *stack == labels(&[0, 1, 2, 3, 4])), "seed {seed}");
+            let sleeper = read.events.values().min_by_key(|events| events.len()).unwrap();
+            assert!(sleeper.last().unwrap().ticks > sleeper[0].ticks, "it is there until the end");
+        });
+    }
 }
 
 static CALLED: AtomicU64 = AtomicU64::new(0);

@@ -7,6 +7,7 @@ use super::block::{BlockKind, write_block};
 use super::call_fields::in_file;
 use super::definer::Definer;
 use super::kind_column::Shape;
+use super::nesting::{Doing, Nesting};
 use super::pending::{Answered, Pending};
 use super::points::{End, Lost};
 use super::start::Start;
@@ -28,6 +29,8 @@ pub struct Encoded {
     pub definitions: Vec<u8>,
     /// Events blocks.
     pub events: Vec<u8>,
+    /// What the events do to what their threads have open, by thread, if that is asked for.
+    pub nesting: Vec<(u32, Nesting)>,
 }
 
 /// How much of the words was understood: all of them, unless something else than events was among them.
@@ -46,6 +49,8 @@ pub struct Encoder {
     kinds: Vec<EventKind>,
     /// By kind number.
     shapes: [Option<Shape>; 256],
+    /// By kind number, if what is open is to be known.
+    doings: Option<Box<[Doing; 256]>>,
     definer: Definer,
     columns: Transposer,
     payload: Vec<u8>,
@@ -58,10 +63,16 @@ impl Encoder {
             section: 0,
             kinds: Vec::new(),
             shapes: [None; 256],
+            doings: None,
             definer: Definer::new(stacks),
             columns: Transposer::default(),
             payload: Vec::new(),
         }
+    }
+
+    /// Has [`Encoded::nesting`] told. To be called before any kind is declared.
+    pub fn tell_nesting(&mut self) {
+        self.doings = Some(Box::new([Doing::Nothing; 256]));
     }
 
     /// Begins the section: to be called first, and once.
@@ -81,6 +92,9 @@ impl Encoder {
         let number = u8::try_from(self.kinds.len() + 1).ok()?;
         self.kinds.push(kind.clone());
         self.shapes[usize::from(number)] = Some(Shape::new(kind.words(), kind.has_bytes()));
+        if let Some(doings) = &mut self.doings {
+            doings[usize::from(number)] = Doing::of(kind);
+        }
         self.definer.runs.kind(number, &told);
         Some(number)
     }
@@ -95,8 +109,12 @@ impl Encoder {
     pub fn events(&mut self, thread: u32, words: &[u64], names: &dyn Names, out: &mut Encoded) -> Taken {
         let mut taken = Taken::default();
         let mut asking = self.definer.asking(names, &mut out.definitions);
+        let mut nesting = Nesting::default();
         while let Some((event, rest)) = next_event(&words[taken.words..], &self.shapes) {
             self.columns.push(&self.kinds, event, &mut asking);
+            if let Some(doings) = &self.doings {
+                nesting.add(doings[usize::from(event.number)], &event);
+            }
             taken.words = words.len() - rest.len();
             taken.events += 1;
             if self.columns.words() >= BLOCK_WORDS {
@@ -105,6 +123,9 @@ impl Encoder {
         }
         write_events(self.section, thread, (&mut self.columns, &mut self.payload), &mut out.events);
         self.definer.runs.write(&mut out.definitions);
+        if self.doings.is_some() {
+            out.nesting.push((thread, nesting));
+        }
         taken
     }
 

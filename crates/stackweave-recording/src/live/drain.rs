@@ -14,9 +14,10 @@ use super::outcome::FlushError;
 use super::output::{Output, lost};
 use super::points::Points;
 use super::process;
+use super::ring::OpenBefore;
 use super::session::{Session, Setting};
 use super::tally::Counted;
-use crate::file::{Answered, Encoded, Encoder, End, EndReason, LossReason, Pending};
+use crate::file::{Answered, Encoded, Encoder, End, EndReason, LossReason, Pending, open_kind};
 
 /// So many encoded bytes are written at once.
 const BATCH: usize = 1 << 20;
@@ -141,7 +142,36 @@ impl Drain {
         let point = self.points.take();
         self.output.point(&mut self.encoder, point, &mut self.notes);
         self.write()?;
-        self.output.dump(&mut self.encoder, path, (self.points.residual_ns(), reason))
+        let (first, count) = self.encode_open();
+        self.output.dump(&mut self.encoder, path, (&first, count), (self.points.residual_ns(), reason))
+    }
+
+    /// What was open before the events that the ring still has, as events, and how many they are. A thread that has done
+    /// nothing since is said to be there still.
+    fn encode_open(&mut self) -> (Encoded, u64) {
+        let now = self.points.now();
+        let (before, began) = self.output.open_before(now);
+        let [frames, calls] = [false, true].map(|is_call| self.kinds.register(open_kind(is_call)));
+        let (mut encoded, mut count) = (Encoded::default(), 0);
+        self.learn_kinds();
+        for OpenBefore { thread, open, goes_on } in before {
+            let last = open.last().filter(|_| !goes_on).map(|last| (now.max(began), *last));
+            let mut words = Vec::with_capacity(3 * open.len() + 3);
+            for (ticks, (depth, what)) in open.iter().map(|open| (began, *open)).chain(last) {
+                let Some(kind) = (if what.is_call { calls } else { frames }) else { continue };
+                words.extend([ticks << 8 | u64::from(kind.get()), what.word, depth]);
+            }
+            count += self.encoder.events(thread, &words, &*self.names, &mut encoded).events;
+        }
+        (encoded, count)
+    }
+
+    fn learn_kinds(&mut self) {
+        for kind in self.kinds.since(self.known_kinds) {
+            let number = self.encoder.kind(kind);
+            debug_assert!(number.is_some(), "what is registered can be encoded");
+            self.known_kinds += 1;
+        }
     }
 
     /// Ends the recording, after a last [`Drain::all`].
@@ -285,11 +315,7 @@ impl Drain {
 
     fn encode(&mut self, thread: u32, words: &[u64]) {
         let Some(first) = words.first() else { return };
-        for kind in self.kinds.since(self.known_kinds) {
-            let number = self.encoder.kind(kind);
-            debug_assert!(number.is_some(), "what is registered can be encoded");
-            self.known_kinds += 1;
-        }
+        self.learn_kinds();
         let taken = self.encoder.events(thread, words, &*self.names, &mut self.encoded);
         let counted = |count| Counted { count, first_ticks: first >> 8, last_ticks: self.points.now().max(first >> 8) };
         if taken.words < words.len() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::file_sink::FileSink;
 use super::options::path_of_process;
 use super::outcome::{FlushError, StartError};
-use super::ring::Ring;
+use super::ring::{OpenBefore, Ring};
 use super::session::{Session, Setting};
 use super::tally::Counted;
 use crate::clock::ClockPoint;
@@ -87,7 +87,7 @@ impl Output {
                 ring.keep(&blocks.definitions);
                 ring.keep(notes);
                 if let Some(of) = of {
-                    ring.add(std::mem::take(&mut blocks.events), of);
+                    ring.add(std::mem::take(&mut blocks.events), of, std::mem::take(&mut blocks.nesting));
                     self.session.counts.events.fetch_add(of.count, Ordering::Relaxed);
                 }
                 ring.shrink(now);
@@ -97,6 +97,7 @@ impl Output {
         };
         blocks.definitions.clear();
         blocks.events.clear();
+        blocks.nesting.clear();
         notes.clear();
         result
     }
@@ -150,25 +151,36 @@ impl Output {
         self.retry_at = self.retry_at.map(|_| Instant::now());
     }
 
-    /// Writes the ring to a file.
+    /// What threads had open before the events that the ring still has, and when these begin.
+    pub(super) fn open_before(&self, now: u64) -> (Vec<OpenBefore>, u64) {
+        match &self.target {
+            Target::Ring(ring) => ring.open_before(now),
+            Target::File(_) => (Vec::new(), now),
+        }
+    }
+
+    /// Writes the ring to a file, with these events and what they refer to before all others.
     pub(super) fn dump(
         &mut self,
         encoder: &mut Encoder,
         path: &Path,
+        (first, count): (&Encoded, u64),
         (residual_ns, reason): (u64, EndReason),
     ) -> Result<(), FlushError> {
-        let Target::Ring(ring) = &self.target else { return Err(FlushError::NoRing) };
-        let (mut points, mut tail) = (Vec::new(), Vec::new());
+        let Target::Ring(ring) = &mut self.target else { return Err(FlushError::NoRing) };
+        ring.keep(&first.definitions);
+        let (mut head, mut tail) = (Vec::new(), Vec::new());
         for point in ring.points() {
-            encoder.clock(point, &mut points);
+            encoder.clock(point, &mut head);
         }
+        head.extend_from_slice(&first.events);
         if let Some(overwritten) = ring.overwritten() {
             encoder.lost(&lost(LossReason::Ring, 0, overwritten), &mut tail);
         }
         let others: u64 = self.session.counts.lost().values().sum();
         let lost = others + ring.overwritten().map_or(0, |overwritten| overwritten.count);
-        encoder.end(&End { events: ring.events(), lost, residual_ns, reason }, &mut tail);
-        let written = ring.write(path, &points, &tail).map_err(|error| FlushError::Write(error.to_string()));
+        encoder.end(&End { events: ring.events() + count, lost, residual_ns, reason }, &mut tail);
+        let written = ring.write(path, &head, &tail).map_err(|error| FlushError::Write(error.to_string()));
         match &written {
             Ok(length) => self.session.counts.bytes.store(*length, Ordering::Relaxed),
             Err(error) => self.session.counts.set_error(error.to_string()),

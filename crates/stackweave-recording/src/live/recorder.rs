@@ -142,11 +142,10 @@ impl Recorder {
     }
 
     /// Has `hook` called by each thread that begins a new buffer, so that it can say there what is open. Only where events
-    /// may get lost on purpose: in a ring, and with [`WhenFull::Drop`]; says whether that is so. Forked children have the
-    /// same hook.
+    /// may get lost on purpose, with [`WhenFull::Drop`]; says whether that is so. A ring needs no hook: the writer knows what
+    /// was open before the events that it keeps, and a dump begins with that. Forked children have the same hook.
     pub fn at_each_chunk(&self, hook: Option<ChunkHook>) -> bool {
-        let options = &self.0.setting.options;
-        let is_used = options.ring.is_some() || options.when_full == WhenFull::Drop;
+        let is_used = self.0.setting.options.when_full == WhenFull::Drop;
         if is_used {
             self.0.setting.chunk_hook.set(hook);
         }

@@ -1,6 +1,6 @@
 //! The last events of a recording, in memory: a flight recorder.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,9 +9,11 @@ use std::path::Path;
 use super::options;
 use super::tally::Counted;
 use crate::clock::ClockPoint;
+use crate::file::{Nesting, OpenWord};
+use crate::read::OpenStack;
 
 /// Keeps blocks of events, until there are too many bytes of them or they are too old. What they refer to is kept for
-/// ever, so that what is left is always a whole recording.
+/// ever, and so is what they left open, so that what is left is always a whole recording.
 #[derive(Debug)]
 pub(super) struct Ring {
     most_bytes: u64,
@@ -22,12 +24,25 @@ pub(super) struct Ring {
     blocks: VecDeque<Block>,
     bytes: u64,
     overwritten: Option<Counted>,
+    /// What threads had open where what is left of their events begins.
+    open: BTreeMap<u32, OpenStack<OpenWord>>,
 }
 
 #[derive(Debug)]
 struct Block {
     bytes: Vec<u8>,
     of: Counted,
+    nesting: Vec<(u32, Nesting)>,
+}
+
+/// What a thread had open before its events that are left.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct OpenBefore {
+    pub(super) thread: u32,
+    /// Outermost first, each with how many are open around it.
+    pub(super) open: Vec<(u64, OpenWord)>,
+    /// Whether events of the thread are left.
+    pub(super) goes_on: bool,
 }
 
 impl Ring {
@@ -48,6 +63,7 @@ impl Ring {
             blocks: VecDeque::new(),
             bytes: 0,
             overwritten: None,
+            open: BTreeMap::new(),
         }
     }
 
@@ -60,10 +76,10 @@ impl Ring {
         self.points.push(point);
     }
 
-    /// Adds blocks with these events.
-    pub(super) fn add(&mut self, bytes: Vec<u8>, of: Counted) {
+    /// Adds blocks with these events, which do that to what is open.
+    pub(super) fn add(&mut self, bytes: Vec<u8>, of: Counted, nesting: Vec<(u32, Nesting)>) {
         self.bytes += bytes.len() as u64;
-        self.blocks.push_back(Block { bytes, of });
+        self.blocks.push_back(Block { bytes, of, nesting });
     }
 
     /// Drops what is too much, or too old at this time.
@@ -73,10 +89,30 @@ impl Ring {
             && (self.bytes > self.most_bytes || block.of.last_ticks < oldest)
         {
             self.bytes -= block.bytes.len() as u64;
+            for (thread, nesting) in &block.nesting {
+                let open = self.open.entry(*thread).or_default();
+                nesting.apply(open);
+                if open.depth() == 0 && !open.was_told() {
+                    self.open.remove(thread);
+                }
+            }
             self.overwritten = Some(self.overwritten.map_or(block.of, |others| others.and(block.of)));
             self.blocks.pop_front();
         }
         self.drop_points();
+    }
+
+    /// What threads had open before the events that are left, and when these begin; at this time if there are none.
+    pub(super) fn open_before(&self, now: u64) -> (Vec<OpenBefore>, u64) {
+        let left: BTreeSet<u32> =
+            self.blocks.iter().flat_map(|block| &block.nesting).map(|(thread, _)| *thread).collect();
+        let of = |(thread, open): (&u32, &OpenStack<OpenWord>)| OpenBefore {
+            thread: *thread,
+            open: open.with_depths().map(|(depth, what)| (depth, *what)).collect(),
+            goes_on: left.contains(thread),
+        };
+        let first = self.blocks.iter().map(|block| block.of.first_ticks).min().unwrap_or(now);
+        (self.open.iter().map(of).filter(|before| !before.open.is_empty()).collect(), first)
     }
 
     /// Of the points before all events the first says when the recording began, the last holds the line.
@@ -103,12 +139,13 @@ impl Ring {
         self.blocks.iter().map(|block| block.of.count).sum()
     }
 
-    /// Writes all to a file, with `points` and `tail` encoded. The file is there whole, or not at all. Gives its length.
-    pub(super) fn write(&self, path: &Path, points: &[u8], tail: &[u8]) -> io::Result<u64> {
+    /// Writes all to a file, with `head`, which comes before all events, and `tail` encoded. The file is there whole, or not
+    /// at all. Gives its length.
+    pub(super) fn write(&self, path: &Path, head: &[u8], tail: &[u8]) -> io::Result<u64> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.part", std::process::id()));
         let part = path.with_file_name(name);
-        let written = self.write_to(&part, points, tail).and_then(|length| {
+        let written = self.write_to(&part, head, tail).and_then(|length| {
             fs::rename(&part, path)?;
             Ok(length)
         });
@@ -118,12 +155,12 @@ impl Ring {
         written
     }
 
-    fn write_to(&self, part: &Path, points: &[u8], tail: &[u8]) -> io::Result<u64> {
+    fn write_to(&self, part: &Path, head: &[u8], tail: &[u8]) -> io::Result<u64> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o666).open(part)?;
         let mut out = BufWriter::new(file);
         let blocks = self.blocks.iter().map(|block| &block.bytes[..]);
         let mut length = 0;
-        for bytes in [&self.kept[..], points].into_iter().chain(blocks).chain([tail]) {
+        for bytes in [&self.kept[..], head].into_iter().chain(blocks).chain([tail]) {
             out.write_all(bytes)?;
             length += bytes.len() as u64;
         }
@@ -148,7 +185,7 @@ mod tests {
     fn the_oldest_go_when_there_are_too_many_bytes() {
         let mut ring = ring(Some(25), None);
         for (number, ticks) in (1..=5).zip([10, 20, 30, 40, 50]) {
-            ring.add(vec![number; 10], events(number.into(), ticks, ticks + 5));
+            ring.add(vec![number; 10], events(number.into(), ticks, ticks + 5), Vec::new());
             ring.shrink(ticks);
         }
         assert_eq!(ring.events(), 9);
@@ -159,7 +196,7 @@ mod tests {
     fn the_oldest_go_when_they_are_too_old() {
         let mut ring = ring(None, Some(0.1));
         for ticks in [0, 50, 100, 150] {
-            ring.add(vec![0; 10], events(1, ticks, ticks + 49));
+            ring.add(vec![0; 10], events(1, ticks, ticks + 49), Vec::new());
             ring.add_point(ClockPoint { ticks: ticks + 1, ..ClockPoint::default() });
         }
         ring.shrink(200);

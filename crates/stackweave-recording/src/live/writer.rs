@@ -86,6 +86,8 @@ impl Writer {
         encoder.start(&start, &mut bytes);
         if setting.options.ring.is_none() {
             encoder.clock(&session.first_point, &mut bytes);
+        } else {
+            encoder.tell_nesting();
         }
         let (output, path) = Output::begin(session, setting, (bytes, start.ticks_per_second))?;
         let _ = session.path.set(path.clone());

@@ -148,6 +148,18 @@ impl<T> OpenStack<T> {
         self.known.pop()
     }
 
+    /// What is known to be open, outermost first, each with how many are open around it.
+    pub fn with_depths(&self) -> impl Iterator<Item = (u64, &T)> {
+        let mut gaps = self.gaps.iter().peekable();
+        let mut before = 0;
+        self.known.iter().enumerate().map(move |(place, known)| {
+            while let Some(gap) = gaps.next_if(|gap| gap.place <= place) {
+                before = gap.unknown;
+            }
+            (before.saturating_add(place as u64), known)
+        })
+    }
+
     /// How many are open.
     pub fn depth(&self) -> u64 {
         self.unknown().saturating_add(self.known.len() as u64)
@@ -233,7 +245,7 @@ mod tests {
         assert_eq!((settle(&mut stack), shown(&stack)), ("edc".into(), "ab".into()));
         assert_eq!((open(&mut stack, 0, 'x'), shown(&stack)), ("ba".into(), "x".into()));
         stack.open_nothing(0);
-        assert_eq!((settle(&mut stack), stack.depth(), stack.end()), ("x".into(), 0, Ended::Nothing));
+        assert_eq!((settle(&mut stack), stack.depth(), stack.end()), ("x".into(), 0, Nothing));
     }
 
     #[test]
@@ -283,8 +295,7 @@ mod tests {
                         model.0.push(Some(what));
                     }
                     2 => {
-                        let expected =
-                            model.0.pop().map_or(Ended::Nothing, |top| top.map_or(Ended::Unknown, Ended::Known));
+                        let expected = model.0.pop().map_or(Nothing, |top| top.map_or(Unknown, Known));
                         assert_eq!(stack.end(), expected, "seed {seed}, step {step}");
                     }
                     3 => {
