@@ -1,12 +1,14 @@
 //! Arbitrary bytes as a recording: whatever they are, they are read to the end, and what is read twice is the same.
 #![no_main]
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use stackweave_recording::file::{BlockHeader, SYNC};
-use stackweave_recording::read::Source;
+use stackweave_core::{EventKind, FieldType, Role};
+use stackweave_recording::file::{BlockHeader, Event, SYNC};
+use stackweave_recording::read::{OpenStack, Source};
 use stackweave_recording::{Recording, merge};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
@@ -43,9 +45,14 @@ fn visited(recording: &Recording) -> u64 {
         let frames = dictionary.stacks().take(1_000).map(|(stack, _)| dictionary.frames_of(stack).count());
         assert!(frames.max() <= Some(dictionary.stack_count()));
         assert!(dictionary.frames().all(|(frame, _)| dictionary.names(frame).len() <= 1 << 20));
+        let mut threads: HashMap<u32, OpenStack<u64>> = HashMap::new();
         let visit = process.visit(None, &mut |_| (), &mut |events| {
+            let open = threads.entry(events.thread()).or_default();
             for event in events {
                 assert!(event.words.len() <= 16);
+                if let Some(kind) = dictionary.kind(event.kind) {
+                    nest(open, kind, &event);
+                }
                 count += 1;
             }
             ControlFlow::Continue(())
@@ -53,6 +60,30 @@ fn visited(recording: &Recording) -> u64 {
         visit.unwrap();
     }
     count
+}
+
+/// Begins and ends as readers do it: what is known never gets more than was told, whatever depths are told.
+fn nest(open: &mut OpenStack<u64>, kind: &EventKind, event: &Event<'_>) {
+    let word = |of| kind.position_of(of).and_then(|place| event.words.get(place)).copied().unwrap_or(0);
+    let (frame, depth) = (word(FieldType::Frame), word(FieldType::Unsigned));
+    if kind.role != Role::Open || !open.goes_on(depth) {
+        while open.take_beyond().is_some() {}
+    }
+    let before = open.len();
+    match kind.role {
+        Role::Begin | Role::Resume => open.begin(frame),
+        Role::End => drop(open.end()),
+        Role::Open if frame == 0 => open.open_nothing(depth),
+        Role::Open => {
+            if open.open(depth, |known| *known == frame) {
+                while open.take_beyond().is_some() {}
+                open.begin_open(depth, frame);
+                assert_eq!(open.with_depths().last(), Some((depth, &frame)));
+            }
+        }
+        _ => {}
+    }
+    assert!(open.len() <= before + 1 && open.depth() >= open.len() as u64);
 }
 
 fn in_time_order(recording: &Recording) -> u64 {

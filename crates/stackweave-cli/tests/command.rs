@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use stackweave_core::{NoNames, RawFrame};
+use stackweave_core::{EventKind, Field, FieldType, NoNames, RawFrame, Role};
 use stackweave_recording::{Options, Recorder};
 use stackweave_store::{StackTable, label};
 use stackweave_testkit::folder::Folder;
@@ -75,6 +75,44 @@ impl Recorded {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Notes as tracers write them.
+fn record_notes(path: &Path, demoted: &[&str]) {
+    let recorder = Recorder::start(Options::new(path), &STACKS, Arc::new(NoNames)).unwrap();
+    let field = |name, of| Field::new(name, of);
+    let (named, count) = (field("frame", FieldType::Frame), field("count", FieldType::Unsigned));
+    let kind = |name: &'static str, fields: Vec<Field>| {
+        recorder.register(EventKind { name: name.into(), role: Role::Instant, fields: fields.into() }).unwrap()
+    };
+    let mean = field("mean", FieldType::Ticks);
+    let (demotion, note) =
+        (kind("demoted", vec![named.clone(), count.clone(), mean]), kind("trace-note", vec![named, count]));
+    for name in demoted.iter().chain(demoted) {
+        recorder.record(demotion, &[frame(name).to_bits(), 1_000, 40]);
+    }
+    for (name, count) in [("repairs", 5), ("events dropped", 1_000_000), ("repairs", 7)] {
+        recorder.record(note, &[frame(name).to_bits(), count]);
+    }
+    assert_eq!(recorder.stop().error, None);
+}
+
+#[test]
+fn info_tells_what_a_tracer_has_noted() {
+    let recorded = Recorded::new().with("plain.swv", 1);
+    record_notes(&recorded.path("three.swv"), &["a", "b", "c"]);
+    record_notes(&recorded.path("many.swv"), &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
+    let trace = |name: &str| -> Vec<String> {
+        let (said, _) = recorded.said(&["info", name]);
+        said.lines().filter_map(|line| line.strip_prefix("  trace ")).map(|line| line.trim().to_owned()).collect()
+    };
+    let counts = ["12 repairs", "1000000 events dropped"];
+    assert_eq!(trace("three.swv"), ["3 functions were demoted: a, b, c", counts[0], counts[1]]);
+    let many = "10 functions were demoted: a, b, c, d, e, f, g, h, and 2 more";
+    assert_eq!(trace("many.swv"), [many, counts[0], counts[1]]);
+    assert!(trace("plain.swv").is_empty());
+    let (json, _) = recorded.said(&["info", "--json", "three.swv"]);
+    assert!(json.contains(r#""3 functions were demoted: a, b, c""#), "{json}");
 }
 
 /// The words of the line that holds `name`.

@@ -6,10 +6,11 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::fixed::fixed_section;
+use common::fixed::{fixed_section, fixed_start};
 use common::lines::lines;
-use common::random_section;
-use stackweave_recording::file::{BlockKind, VERSION, write_block};
+use common::{random_section, stack_table};
+use stackweave_core::{BlobId, Call, CodeId, EventKind, Field, FieldType, NoNames, Role};
+use stackweave_recording::file::{BlockKind, Encoded, Encoder, VERSION, write_block};
 use stackweave_testkit::symbols::tool::Tool;
 
 fn data(name: &str) -> PathBuf {
@@ -54,6 +55,25 @@ fn write_this_version() {
     }
 }
 
+/// Calls, with their callers, of code objects and of labels.
+fn calls() -> Vec<u8> {
+    let (mut encoder, mut bytes, mut encoded) = (Encoder::new(stack_table()), Vec::new(), Encoded::default());
+    encoder.start(&fixed_start(), &mut bytes);
+    let fields = vec![Field::new("call", FieldType::Call), Field::new("object", FieldType::Address)];
+    let call = EventKind { name: "resume".into(), role: Role::Resume, fields: fields.into() };
+    assert_eq!(encoder.kind(&call), Some(1));
+    let code = |number| CodeId::new(number).unwrap();
+    let plain = Call::to_code(code(1)).unwrap();
+    let label = Call::to_label(BlobId::new(3).unwrap()).unwrap();
+    let words = [plain, plain.from(code(2), 9), label.from(code(2), 9), label].map(Call::to_bits);
+    let events: Vec<u64> = (10..).zip(words).flat_map(|(ticks, call)| [ticks << 8 | 1, call, 64 * ticks]).collect();
+    let taken = encoder.events(1, &events, &NoNames, &mut encoded);
+    assert_eq!((taken.events, taken.words), (4, events.len()));
+    bytes.extend(encoded.definitions);
+    bytes.extend(encoded.events);
+    bytes
+}
+
 #[test]
 fn a_reader_written_from_the_document_reads_the_same() {
     let python = match Tool::find(&["python3"]) {
@@ -63,7 +83,8 @@ fn a_reader_written_from_the_document_reads_the_same() {
     let mut unknown = fixed_section();
     write_block(BlockKind::Other(77), 1, b"from the future", &mut unknown).unwrap();
     unknown.extend(fixed_section());
-    let files = [("version-1", fs::read(data("version-1.swv")).unwrap()), ("two-sections", unknown)];
+    let files =
+        [("version-1", fs::read(data("version-1.swv")).unwrap()), ("two-sections", unknown), ("calls", calls())];
     for (name, file) in files {
         assert_same(&lines(&file).unwrap(), &read_by_python(&python, &file, name), name);
     }
