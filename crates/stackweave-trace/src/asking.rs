@@ -7,8 +7,8 @@ use stackweave_core::{RawFrame, StackId};
 pub struct DescribedCall {
     /// The address of its code object.
     pub code: u64,
-    /// The address of its frame.
-    pub frame: u64,
+    /// The address of its frame's first variable, one word each: see [`locals`](stackweave_cpython::calls::CallFrame).
+    pub locals: u64,
     /// A bit for each of the first 64 of the described functions that it is one of.
     pub matched: u64,
     /// Whether the native stack is wanted.

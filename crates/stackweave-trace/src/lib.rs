@@ -24,8 +24,14 @@ mod blocks;
 mod codes;
 mod ending;
 mod engine;
+#[cfg(test)]
+mod engine_tests;
 mod entry;
+#[cfg(test)]
+mod fake;
 mod kinds;
+#[cfg(test)]
+mod model_tests;
 mod observer;
 mod options;
 mod rules;

@@ -15,6 +15,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Nothing is left out.
+    #[cfg(test)]
     pub(crate) const NONE: Self = Self { min_duration: 0, max_depth: usize::MAX, max_events: u64::MAX };
 }
 

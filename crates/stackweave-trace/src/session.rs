@@ -236,7 +236,7 @@ impl Library for Session {
 
     fn describe<F: CallFrame>(&self, number: u32, frame: F) -> bool {
         let Some(Described { matched, native, .. }) = self.codes.described(number) else { return false };
-        let call = DescribedCall { code: frame.code(), frame: frame.address(), matched, native };
+        let call = DescribedCall { code: frame.code(), locals: frame.locals(), matched, native };
         let Some(description) = self.quietly(|describer| describer.describe(call)) else { return false };
         let own = CodeId::new(number).map(|code| RawFrame::python(code, RawFrame::MAX_INSTRUCTION, false));
         let Some(frame) = description.label.or(own) else { return false };

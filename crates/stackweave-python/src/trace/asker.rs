@@ -29,7 +29,8 @@ impl Asker {
         if let Some(describe) = &self.describe {
             // SAFETY: the frame that begins keeps its code object alive.
             let code = unsafe { Bound::from_borrowed_ptr(py, ptr::with_exposed_provenance_mut(call.code as usize)) };
-            let locals = PyDict::new(py);
+            // SAFETY: the frame that begins has its arguments there.
+            let locals = unsafe { arguments_of(py, &code, call.locals)? };
             let answer = describe.bind(py).call1((code, locals, call.matched))?;
             if let Ok(answer) = answer.cast::<PyTuple>() {
                 is_told = true;
@@ -48,6 +49,43 @@ impl Asker {
         }
         Ok(is_told.then_some(description))
     }
+}
+
+/// `CO_VARARGS`, `CO_VARKEYWORDS`.
+const MORE_POSITIONAL: u32 = 4;
+const MORE_KEYWORDS: u32 = 8;
+/// From 3.14 on a word may have these bits set, of an object that is not counted here.
+const TAGS: usize = 3;
+
+/// The arguments of a call, by name: those that have a value, and are not the program's cells.
+///
+/// # Safety
+/// The words of a frame of this code, which begins, are at `words`, or that is 0.
+unsafe fn arguments_of<'py>(py: Python<'py>, code: &Bound<'py, PyAny>, words: u64) -> PyResult<Bound<'py, PyDict>> {
+    let arguments = PyDict::new(py);
+    if words == 0 {
+        return Ok(arguments);
+    }
+    let number = |name: &str| -> PyResult<u32> { code.getattr(name)?.extract() };
+    let flags = number("co_flags")?;
+    let count = number("co_argcount")? + number("co_kwonlyargcount")?;
+    let more = u32::from(flags & MORE_POSITIONAL != 0) + u32::from(flags & MORE_KEYWORDS != 0);
+    let names = code.getattr("co_varnames")?;
+    for (place, name) in names.cast::<PyTuple>()?.iter().enumerate().take((count + more) as usize) {
+        // SAFETY: the caller's promise; a word is null or an object that the frame keeps alive.
+        let value = unsafe {
+            let word = ptr::with_exposed_provenance::<usize>(words as usize).add(place).read() & !TAGS;
+            Bound::from_borrowed_ptr_or_opt(py, ptr::with_exposed_provenance_mut(word))
+        };
+        let Some(value) = value else { continue };
+        // A variable that inner functions use, too, from 3.11 on.
+        if value.get_type().name()? != "cell" {
+            arguments.set_item(name, value)?;
+        } else if let Ok(inside) = value.getattr("cell_contents") {
+            arguments.set_item(name, inside)?;
+        }
+    }
+    Ok(arguments)
 }
 
 /// Runs something that may raise, and leaves the exception that was set as it was.
