@@ -53,6 +53,7 @@ pub(crate) struct Timing {
 
 /// All functions of a trace.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Codes {
     first: Cell<*const State>,
     count: Cell<u32>,

@@ -1,6 +1,7 @@
 //! The kinds of events of a trace, and a recorder as something to write to.
 
 use stackweave_core::{EventKind, Field, FieldType, Role};
+use stackweave_recording::live::FixedKind;
 use stackweave_recording::{KindNumber, Recorder};
 
 use crate::sink::{Sink, What};
@@ -52,6 +53,28 @@ impl Kinds {
     #[inline(always)]
     pub(crate) fn of(&self, what: What) -> KindNumber {
         self.0[what as usize]
+    }
+}
+
+/// The numbers of what happens most, for [`Recorder::record_fixed`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HotKinds {
+    pub(crate) call: FixedKind<1>,
+    pub(crate) generator: FixedKind<2>,
+    pub(crate) resume: FixedKind<2>,
+    /// In the order of [`Leaving`](stackweave_cpython::calls::Leaving).
+    pub(crate) ends: [FixedKind<0>; 3],
+}
+
+impl HotKinds {
+    pub(crate) fn of(kinds: &Kinds) -> Option<Self> {
+        let end = |what| kinds.of(what).fixed();
+        Some(Self {
+            call: kinds.of(What::Call).fixed()?,
+            generator: kinds.of(What::Generator).fixed()?,
+            resume: kinds.of(What::Resume).fixed()?,
+            ends: [end(What::Return)?, end(What::Yield)?, end(What::Raise)?],
+        })
     }
 }
 

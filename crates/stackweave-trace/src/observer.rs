@@ -11,7 +11,6 @@ use crate::blocks::{self, Block};
 use crate::codes::State;
 use crate::entry::{Entry, Form, Status};
 use crate::session::{self, Session};
-use crate::sink::What;
 
 /// How often a thread's name is looked for.
 const NAME_ATTEMPTS: u32 = 64;
@@ -70,28 +69,34 @@ impl<const LIMITED: bool> CallObserver for Observer<LIMITED> {
 fn enter_at_once<F: CallFrame>(block: &Block, session: &Session, entering: Entering, frame: F) -> bool {
     let shadow = &block.thread.shadow;
     let top = shadow.top();
-    let caller = frame.caller();
-    if top.frame() != caller.map_or(0, F::address) || !shadow.has_room() {
+    if !shadow.has_room() {
         return false;
     }
     let Some(code) = known_code(frame.code()) else { return false };
     let Some(mut call) = Call::to_code(code) else { return false };
-    if let (Some(caller), Some(code)) = (caller, CodeId::new(top.code)) {
-        call = call.from(code, caller.unit());
+    match frame.caller_at(top.frame()) {
+        Some(caller) if top.code != 0 => {
+            let Some(code) = CodeId::new(top.code) else { return false };
+            call = call.from(code, caller.unit());
+        }
+        _ => {
+            let Some(with_caller) = call_from_far(call, top, frame) else { return false };
+            call = with_caller;
+        }
     }
-    let call = call.to_bits();
-    let key = frame.address();
+    let (call, key) = (call.to_bits(), frame.address());
+    let (recorder, kinds) = (&session.recorder, &session.hot_kinds);
     let form = match (session.codes.state(code.get()), entering) {
         (State::Plain, Entering::Call) => {
-            session.recorder.record(session.kinds.of(What::Call), &[call]);
+            recorder.record_fixed(kinds.call, [call]);
             Form::Call
         }
         (State::Generator, Entering::Call) => {
-            session.recorder.record(session.kinds.of(What::Generator), &[call, key]);
+            recorder.record_fixed(kinds.generator, [call, key]);
             Form::Generator
         }
         (State::Generator | State::Coroutine, Entering::Resume | Entering::Throw) if !block.thread.has_away() => {
-            session.recorder.record(session.kinds.of(What::Resume), &[call, key]);
+            recorder.record_fixed(kinds.resume, [call, key]);
             Form::Resumed
         }
         _ => return false,
@@ -101,6 +106,19 @@ fn enter_at_once<F: CallFrame>(block: &Block, session: &Session, entering: Enter
     true
 }
 
+/// The caller is behind native code, or there is none. `None` if it is not the innermost frame that is open.
+#[inline(never)]
+fn call_from_far<F: CallFrame>(call: Call, top: &Entry, frame: F) -> Option<Call> {
+    let caller = frame.caller();
+    if top.frame() != caller.map_or(0, F::address) {
+        return None;
+    }
+    Some(match (caller, CodeId::new(top.code)) {
+        (Some(caller), Some(code)) => call.from(code, caller.unit()),
+        _ => call,
+    })
+}
+
 /// The common case: the frame is the innermost that is open, and nothing is open in it.
 #[inline(always)]
 fn leave_at_once<F: CallFrame>(block: &Block, session: &Session, leaving: Leaving, frame: F) -> bool {
@@ -108,12 +126,7 @@ fn leave_at_once<F: CallFrame>(block: &Block, session: &Session, leaving: Leavin
     if top.key != frame.address() || !top.is_written() {
         return false;
     }
-    let what = match leaving {
-        Leaving::Return => What::Return,
-        Leaving::Yield => What::Yield,
-        Leaving::Raise => What::Raise,
-    };
-    session.recorder.record(session.kinds.of(what), &[]);
+    session.recorder.record_fixed(session.hot_kinds.ends[leaving as usize], []);
     block.thread.shadow.pop_written();
     true
 }
@@ -179,18 +192,23 @@ fn enter<F: CallFrame>(entering: Entering, frame: F) -> Verdict {
     // SAFETY: an event comes with the GIL held, which is given away only where the thread's mark says so.
     let Some((block, session)) = (unsafe { here() }) else { return Verdict::Tell };
     look_for_name(block, session);
-    let before = block.thread.shadow.top().form;
     let verdict = session.on(block, |engine| engine.enter(entering, frame));
     let top = *block.thread.shadow.top();
     if verdict == Verdict::Tell {
         block.calls.set(block.calls.get() + u64::from(top.is_written()));
-        let is_outermost = !matches!(before, Form::Generator | Form::Resumed);
         let is_coroutine = entering == Entering::Call && session.codes.state(top.code) == State::Coroutine;
-        if is_coroutine && is_outermost && session.tasks && top.is_written() {
+        if is_coroutine && session.tasks && top.is_written() && is_outermost(block) {
             session.name_task(top.key);
         }
     }
     verdict
+}
+
+/// Whether the innermost frame is a coroutine that no other runs.
+fn is_outermost(block: &Block) -> bool {
+    let shadow = &block.thread.shadow;
+    let around = (1..shadow.len()).rev().map(|place| shadow.at(place)).find(Entry::is_frame);
+    !around.is_some_and(|entry| matches!(entry.form, Form::Generator | Form::Resumed))
 }
 
 #[cold]

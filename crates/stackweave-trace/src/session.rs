@@ -17,7 +17,7 @@ use crate::blocks::{self, Block};
 use crate::codes::{Codes, Described, State, Timing};
 use crate::engine::{Engine, Library};
 use crate::entry::call_of_label;
-use crate::kinds::{Kinds, Live};
+use crate::kinds::{HotKinds, Kinds, Live};
 use crate::options::DescribedFunctions;
 use crate::rules::{Rules, count};
 use crate::sink::{Sink, What};
@@ -36,9 +36,11 @@ pub(crate) struct DemotionTicks {
 }
 
 /// What all threads of a trace share.
+#[repr(C)]
 pub(crate) struct Session {
     pub(crate) codes: Codes,
     pub(crate) recorder: Recorder,
+    pub(crate) hot_kinds: HotKinds,
     pub(crate) kinds: Kinds,
     pub(crate) rules: Rules,
     pub(crate) source: &'static PythonSource,

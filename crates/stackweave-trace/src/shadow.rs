@@ -18,6 +18,7 @@ static ASLEEP: Entry = Entry::UNKNOWN;
 /// Its innermost entry can be looked at while another is recorded: a recorder asks then what is open. So an entry is added,
 /// and taken away, once the event that says so is recorded.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Shadow {
     /// The innermost entry.
     top: Cell<*mut Entry>,

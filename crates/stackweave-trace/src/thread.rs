@@ -44,6 +44,7 @@ struct Away {
 
 /// What is known of a thread.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Thread {
     pub(crate) shadow: Shadow,
     /// By the addresses of frames.

@@ -14,7 +14,7 @@ use stackweave_store::{AddressMap, label};
 
 use crate::blocks;
 use crate::codes::Codes;
-use crate::kinds::Kinds;
+use crate::kinds::{HotKinds, Kinds};
 use crate::observer::Observer;
 use crate::options::TraceOptions;
 use crate::rules::{Limits, Rules};
@@ -112,6 +112,8 @@ pub struct Trace {
     mechanism: Mechanism,
     fallback_reason: Option<String>,
     stepped_aside: u64,
+    /// Whether it was stopped: another may run now.
+    is_over: bool,
 }
 
 // SAFETY: what it holds of the interpreter is touched with the GIL held only, as its functions ask for.
@@ -157,6 +159,7 @@ impl Trace {
             mechanism: Mechanism::Monitoring,
             fallback_reason: None,
             stepped_aside: 0,
+            is_over: false,
         };
         // SAFETY: passed on to the caller.
         if let Err(error) = unsafe { trace.install(source) } {
@@ -180,8 +183,6 @@ impl Trace {
         };
         self.mechanism = hooks.mechanism();
         self.fallback_reason = hooks.fallback_reason().map(ToString::to_string);
-        // SAFETY: passed on to the caller. Where it can't forget, only functions that were left out before stay so.
-        drop(unsafe { hooks.tell_all_again() });
         self.hooks = Some(hooks);
         Ok(())
     }
@@ -211,7 +212,7 @@ impl Trace {
     pub unsafe fn pause(&mut self) -> Result<(), TraceError> {
         refuse_if_asked()?;
         // SAFETY: passed on to the caller.
-        let Some(session) = (unsafe { session::current() }).filter(|session| !session.is_paused.get()) else {
+        let Some(session) = (unsafe { self.session() }).filter(|session| !session.is_paused.get()) else {
             return Ok(());
         };
         // SAFETY: passed on to the caller.
@@ -230,7 +231,7 @@ impl Trace {
     pub unsafe fn resume(&mut self) -> Result<(), TraceError> {
         refuse_if_asked()?;
         // SAFETY: passed on to the caller.
-        let Some(session) = (unsafe { session::current() }).filter(|session| session.is_paused.get()) else {
+        let Some(session) = (unsafe { self.session() }).filter(|session| session.is_paused.get()) else {
             return Ok(());
         };
         session.since.set(session.recorder.ticks_now());
@@ -239,6 +240,15 @@ impl Trace {
         let installed = unsafe { self.install(session.source) };
         session.is_paused.set(installed.is_err());
         installed
+    }
+
+    /// What it shares with its threads, unless it was stopped.
+    ///
+    /// # Safety
+    /// The GIL is held, and kept as long as this is used.
+    unsafe fn session(&self) -> Option<&'static Session> {
+        // SAFETY: passed on to the caller.
+        if self.is_over { None } else { unsafe { session::current() } }
     }
 
     /// # Safety
@@ -260,7 +270,7 @@ impl Trace {
         // SAFETY: passed on to the caller.
         let stats = unsafe {
             self.remove();
-            let Some(session) = session::current() else { return Ok(self.stats(None)) };
+            let Some(session) = self.session() else { return Ok(self.stats(None)) };
             if !session.is_paused.get() {
                 session.end_all_threads(true);
             }
@@ -275,6 +285,7 @@ impl Trace {
         };
         // SAFETY: no thread is in the middle of an event: none has given the GIL away, and this one is here.
         unsafe { session::end() };
+        self.is_over = true;
         Ok(stats)
     }
 
@@ -286,7 +297,7 @@ impl Trace {
         // SAFETY: passed on to the caller.
         unsafe {
             blocks::forget_other_threads();
-            if let Some(session) = session::current() {
+            if let Some(session) = self.session() {
                 session.begin_again();
             }
         }
@@ -367,6 +378,7 @@ fn session_of(
     ticks_per_second: u64,
 ) -> Result<Box<Session>, TraceError> {
     let kinds = Kinds::register(&recorder).ok_or(TraceError::NoKinds)?;
+    let hot_kinds = HotKinds::of(&kinds).ok_or(TraceError::NoKinds)?;
     let limits = Limits {
         min_duration: ticks_of(options.min_duration, ticks_per_second),
         max_depth: options.max_depth.unwrap_or(usize::MAX),
@@ -380,6 +392,7 @@ fn session_of(
     let tid = unsafe { libc::gettid() }.unsigned_abs();
     Ok(Box::new(Session {
         codes: Codes::new(),
+        hot_kinds,
         kinds,
         rules: Rules::new(limits),
         source,

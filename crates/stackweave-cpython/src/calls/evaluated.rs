@@ -61,6 +61,20 @@ impl CallFrame for Evaluated {
     }
 
     #[inline(always)]
+    fn caller_at(self, address: u64) -> Option<Self> {
+        let caller = if self.state == 0 {
+            // SAFETY: a linked frame is on the stack of this thread.
+            unsafe { Linked::new(self.address) }.caller_at(address)
+        } else {
+            // SAFETY: the state is that of the thread that is told; what it runs is a frame.
+            let running = unsafe { Linked::running(self.state) };
+            // SAFETY: as above.
+            (running == address).then(|| unsafe { Linked::new(address) })
+        };
+        caller.map(Self::linked)
+    }
+
+    #[inline(always)]
     fn unit(self) -> u32 {
         self.unit
     }

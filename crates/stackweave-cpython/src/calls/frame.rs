@@ -173,6 +173,11 @@ impl<const MINOR: u8> CallFrame for Frame<MINOR> {
     }
 
     #[inline(always)]
+    fn caller_at(self, address: u64) -> Option<Self> {
+        (self.previous() == address).then_some(Self(address))
+    }
+
+    #[inline(always)]
     fn unit(self) -> u32 {
         if MINOR == 10 {
             // SAFETY: the frame is alive; on 3.10 it has the index itself.

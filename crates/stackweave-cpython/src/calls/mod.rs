@@ -76,6 +76,13 @@ pub trait CallFrame: Copy {
     /// The nearest frame around it that runs Python, whatever native code is in between.
     fn caller(self) -> Option<Self>;
 
+    /// Its caller, if that is the frame at this address, which runs Python and is open. May say `None` for one that is behind
+    /// native code: cheaper than [`CallFrame::caller`].
+    #[inline(always)]
+    fn caller_at(self, address: u64) -> Option<Self> {
+        self.caller().filter(|caller| caller.address() == address)
+    }
+
     /// The code unit that it stands at: half of `f_lasti`.
     fn unit(self) -> u32;
 

@@ -17,7 +17,17 @@ pub struct KindNumber {
     pub(super) has_bytes: bool,
 }
 
+/// A kind whose events have `WORDS` words and no bytes, as [`Recorder::record_fixed`](super::Recorder::record_fixed) takes it:
+/// what was checked once is not checked for each event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FixedKind<const WORDS: usize>(pub(super) u8);
+
 impl KindNumber {
+    /// The same, if its events have so many words and no bytes.
+    pub fn fixed<const WORDS: usize>(self) -> Option<FixedKind<WORDS>> {
+        (usize::from(self.words) == WORDS && !self.has_bytes).then_some(FixedKind(self.number))
+    }
+
     /// Its number in events, from 1 on.
     pub const fn get(self) -> u8 {
         self.number

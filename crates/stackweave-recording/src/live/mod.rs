@@ -31,7 +31,7 @@ mod thread_words;
 mod writer;
 
 pub use chunk_start::{ChunkHook, ChunkStart};
-pub use kinds::KindNumber;
+pub use kinds::{FixedKind, KindNumber};
 pub use options::{Options, Ring, WhenFull};
 pub use outcome::{FlushError, RecorderStats, StartError, Summary};
 pub use recorder::Recorder;

@@ -14,7 +14,7 @@ use stackweave_store::StackTable;
 
 use super::chunk_start::{ChunkHook, HookSlot};
 use super::inner::{Inner, VARIABLE};
-use super::kinds::{self, KindNumber, Kinds};
+use super::kinds::{self, FixedKind, KindNumber, Kinds};
 use super::lanes;
 use super::options::{Options, WhenFull};
 use super::orders::Order;
@@ -150,6 +150,28 @@ impl Recorder {
             self.0.setting.chunk_hook.set(hook);
         }
         is_used
+    }
+
+    /// The same for a kind of which is known how many words its events have.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an event is a few nanoseconds; a tracer's are the most of all")]
+    pub fn record_fixed<const WORDS: usize>(&self, kind: FixedKind<WORDS>, words: [u64; WORDS]) {
+        let active = self.0.active();
+        // SAFETY: as in `record`.
+        if let Some(lane) = unsafe { lanes::last().as_ref() }
+            && lane.enter(active)
+        {
+            lane.append(kind.0, &words);
+            lane.leave(active);
+        } else {
+            self.record_fixed_slowly(kind, words);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_fixed_slowly<const WORDS: usize>(&self, kind: FixedKind<WORDS>, words: [u64; WORDS]) {
+        self.0.with_lane(&|lane| lane.append(kind.0, &words));
     }
 
     /// Records an event of a kind whose last field is a byte string. It must fit into a buffer: more than some 65,000
