@@ -28,7 +28,7 @@ const UNIT_MASK: u64 = (1 << CALLER_SHIFT) - 1;
 
 impl Call {
     /// What is behind it is taken for it, and shown as the first line of the caller.
-    pub const LAST_UNIT: u32 = UNIT_MASK as u32;
+    pub const LAST_UNIT: u32 = (1 << CALLER_SHIFT) - 1;
 
     /// A Python function is called; `None` if the number of its code object does not fit.
     #[inline]
@@ -54,7 +54,6 @@ impl Call {
     }
 
     /// What is called: a code object at its first line, or a label.
-    #[expect(clippy::cast_possible_truncation, reason = "shifted down and cut to its width")]
     pub const fn callee(self) -> RawFrame {
         let number = (self.0 >> CALLEE_SHIFT) as u32 & (CALLEE_LIMIT - 1);
         if self.0 & LABEL != 0 {
