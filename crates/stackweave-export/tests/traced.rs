@@ -8,7 +8,8 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::readers::{reader_script, run, system_program};
-use common::traced::{random_traced, traced, traced_from};
+use common::tape::Tape;
+use common::traced::{Called, Traced, random_traced, traced, traced_from};
 use common::trees::{Tree, printed, profiled};
 use common::{exported, exported_text};
 use serde_json::{Value, json};
@@ -130,6 +131,31 @@ fn random_traces_have_the_times_of_their_profiles() {
             let done = export(&recording, format, &path, &ExportOptions::default(), (None, &mut |_| {})).unwrap();
             assert!(done.bytes > 0, "{format}");
         }
+    }
+}
+
+/// As deep as interpreters go, all of it open since the same moment: nothing may take the square of that.
+#[test]
+fn very_deep_stacks_are_written_in_linear_time() {
+    const DEPTH: u64 = 20_000;
+    let mut tape = Tape::new();
+    tape.declare();
+    tape.thread(1, 1, "main");
+    let function = tape.python("dive", "/app/a.py", 3);
+    for depth in 0..DEPTH {
+        tape.open((1, 10), Some(Called(Tape::at(function, 0), None)), depth);
+    }
+    for _ in 0..DEPTH {
+        tape.end((1, 20));
+    }
+    let recording = tape.recording();
+    let events = chrome_events(&recording);
+    assert_eq!(events.len() as u64, DEPTH);
+    assert!(events.iter().all(|event| event["dur"].as_f64() == Some(0.01)));
+    let folder = Folder::new();
+    for format in [Format::Perfetto, Format::Parquet, Format::Speedscope, Format::Pstats] {
+        let path = folder.file(&format.to_string());
+        export(&recording, format, &path, &ExportOptions::default(), (None, &mut |_| {})).unwrap();
     }
 }
 

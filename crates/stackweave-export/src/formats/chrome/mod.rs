@@ -7,6 +7,7 @@ mod line;
 mod names;
 mod stacks;
 
+use std::collections::LinkedList;
 use std::io::Write;
 
 use stackweave_recording::ProcessRecording;
@@ -58,8 +59,11 @@ struct Waiting {
     process: usize,
     thread: u32,
     depth: usize,
-    text: Vec<u8>,
+    texts: Texts,
 }
+
+/// Events, those of what is outside first: a span goes before all that is inside it, however deep that is, without a copy.
+type Texts = LinkedList<Vec<u8>>;
 
 const FLUSH_AT: usize = 1 << 16;
 
@@ -165,32 +169,28 @@ impl Writer<'_, '_> {
             text.extend_from_slice(&line.finish());
         }
         let depth = around.len();
-        if let Some(inside) = self.take_waiting(process, thread, depth + 1) {
-            text.extend_from_slice(b",\n");
-            text.extend_from_slice(&inside);
-        }
+        let mut texts = self.take_waiting(process, thread, depth + 1);
+        texts.push_front(text);
         if around.last().is_some_and(|outside| outside.began == span.began) {
-            self.wait(process, thread, depth, &text);
+            self.wait(process, thread, depth, texts);
             return Ok(());
         }
-        self.put(&text)
+        texts.iter().try_for_each(|text| self.put(text))
     }
 
-    fn wait(&mut self, process: usize, thread: u32, depth: usize, text: &[u8]) {
+    fn wait(&mut self, process: usize, thread: u32, depth: usize, mut texts: Texts) {
         let is_it =
             |waiting: &&mut Waiting| (waiting.process, waiting.thread, waiting.depth) == (process, thread, depth);
-        if let Some(waiting) = self.waiting.iter_mut().find(is_it) {
-            waiting.text.extend_from_slice(b",\n");
-            waiting.text.extend_from_slice(text);
-        } else {
-            self.waiting.push(Waiting { process, thread, depth, text: text.to_vec() });
+        match self.waiting.iter_mut().find(is_it) {
+            Some(waiting) => waiting.texts.append(&mut texts),
+            None => self.waiting.push(Waiting { process, thread, depth, texts }),
         }
     }
 
-    fn take_waiting(&mut self, process: usize, thread: u32, depth: usize) -> Option<Vec<u8>> {
+    fn take_waiting(&mut self, process: usize, thread: u32, depth: usize) -> Texts {
         let is_it = |waiting: &Waiting| (waiting.process, waiting.thread, waiting.depth) == (process, thread, depth);
-        let place = self.waiting.iter().position(is_it)?;
-        Some(self.waiting.swap_remove(place).text)
+        let place = self.waiting.iter().position(is_it);
+        place.map(|place| self.waiting.swap_remove(place).texts).unwrap_or_default()
     }
 
     fn memory(&mut self, process: usize, points: Points) -> Result<(), ExportError> {

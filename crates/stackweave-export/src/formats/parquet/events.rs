@@ -13,9 +13,32 @@ pub(super) struct EventRows<'a> {
     process: &'a NamedProcess<'a>,
     frames: &'a mut Frames,
     table: Table,
-    threads: HashMap<u32, Vec<OpenRow>>,
+    threads: HashMap<u32, OpenRows>,
     /// How many spans have begun.
     spans: i64,
+}
+
+/// What a thread has begun and not ended.
+#[derive(Debug, Default)]
+struct OpenRows {
+    rows: Vec<OpenRow>,
+    /// How many of them are of each function.
+    functions: HashMap<u32, usize>,
+}
+
+impl OpenRows {
+    fn begin(&mut self, row: OpenRow) {
+        *self.functions.entry(row.function).or_default() += 1;
+        self.rows.push(row);
+    }
+
+    /// What ends, and whether nothing of its function is around it.
+    fn end(&mut self) -> Option<(OpenRow, bool)> {
+        let ended = self.rows.pop()?;
+        let left = self.functions.get_mut(&ended.function)?;
+        *left -= 1;
+        Some((ended, *left == 0))
+    }
 }
 
 /// A function that has begun and not ended.
@@ -102,7 +125,7 @@ impl<'a> EventRows<'a> {
         let open = self.threads.entry(thread).or_default();
         for frame in self.frames.of(self.process, frame) {
             self.spans += 1;
-            open.push(OpenRow { span: self.spans, frame, function: self.frames.function_of(frame), inside: 0 });
+            open.begin(OpenRow { span: self.spans, frame, function: self.frames.function_of(frame), inside: 0 });
         }
     }
 
@@ -115,9 +138,8 @@ impl<'a> EventRows<'a> {
         let details = span.all_details();
         for place in (0..functions.len()).rev() {
             let open = self.threads.entry(thread).or_default();
-            let Some(ended) = open.pop() else { break };
-            let is_outermost = open.iter().all(|around| around.function != ended.function);
-            if let Some(around) = open.last_mut() {
+            let Some((ended, is_outermost)) = open.end() else { break };
+            if let Some(around) = open.rows.last_mut() {
                 around.inside += duration;
             }
             let is_innermost = place + 1 == functions.len();
@@ -144,7 +166,7 @@ impl<'a> EventRows<'a> {
     fn row(&mut self, kind: &'static str, (thread, time): (u32, u64), rest: &Rest) -> Result<(), ExportError> {
         let since_start = time.saturating_sub(self.process.began);
         let wall = self.process.recording.timeline().wall_ns(since_start);
-        let around = self.threads.get(&thread).and_then(|open| open.last());
+        let around = self.threads.get(&thread).and_then(|open| open.rows.last());
         let word = |word: Option<u64>| Cell::some(word, Cell::word);
         self.table.row([
             Cell::Text(ByteArray::from(kind)),
