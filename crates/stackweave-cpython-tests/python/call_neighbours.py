@@ -6,6 +6,7 @@ import os
 import pstats
 import sys
 import threading
+import types
 
 import call_programs
 import support
@@ -92,6 +93,38 @@ def case_counts_equal_those_of_cprofile(mechanism):
             if what in ENTERING and not is_missed:
                 found[function] = found.get(function, 0) + 1
         assert found == wanted, (program.__name__, found, wanted)
+
+
+def case_native_counts_equal_those_of_cprofile(mechanism):
+    if mechanism == EVAL_HOOK:
+        return
+    for program in [*call_programs.PROGRAMS, call_programs.native_calls, call_programs.kinds_of_native_calls]:
+        program()
+        profiler = cProfile.Profile()
+        profiler.enable()
+        run(program)
+        profiler.disable()
+        native = [entry for entry in profiler.getstats() if isinstance(entry.code, str)]
+        wanted = sum(entry.callcount for entry in native if "Profiler" not in entry.code)
+        names = [function for what, function, *_ in told(program, mechanism, True) if what == "c_call"]
+        assert len(names) == wanted, (program.__name__, len(names), wanted)
+    for named in KINDS_OF_NATIVE_NAMES:
+        assert named in names, (named, names)
+    assert not any("0x" in each or " " in each for each in names), names
+
+
+def case_bound_methods_of_native_functions():
+    """cProfile leaves them out, on some versions."""
+    if CHOSEN == MONITORING:
+        bound = types.MethodType(len, [1])
+        found = [event[:2] for event in told(lambda: bound(), MONITORING, True) if event[0].startswith("c_")]
+        assert found == [["c_call", "builtins.len"], ["c_return", "-"]], found
+
+
+KINDS_OF_NATIVE_NAMES = """
+    __new__ int.from_bytes dict.fromkeys str.maketrans collections.deque.append list.append builtins.isinstance
+    datetime.datetime.now str.join list.pop set.add re.Pattern.match
+""".split()
 
 
 def case_nothing_is_allocated(mechanism):

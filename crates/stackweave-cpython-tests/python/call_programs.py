@@ -1,8 +1,12 @@
 """Programs whose calls are told: each is run under a mechanism, and again under `sys.setprofile`."""
 
 import asyncio
+import collections
+import datetime
 import functools
 import gc
+import json
+import re
 import sys
 
 
@@ -266,6 +270,33 @@ def native_calls():
         pass
     sys.getrecursionlimit()
     functools.reduce(len_of_both, [[], []])
+
+
+def kinds_of_native_calls():
+    class Empty:
+        pass
+
+    object.__new__(Empty)
+    int.from_bytes(b"a", "big")
+    dict.fromkeys([1])
+    str.maketrans("a", "b")
+    collections.deque().append(1)
+    append = [].append
+    append(1)
+    isinstance(1, int)
+    datetime.datetime.now()
+    "-".join("ab")
+    {1}.add(2)
+    re.compile("a(b|c)*d").match("abcd")
+    json.loads('{"a": [1, 2.5, null]}')
+    try:
+        [].pop()
+    except IndexError:
+        pass
+    try:
+        list.append()
+    except TypeError:
+        pass
 
 
 def len_of_both(one, other):
