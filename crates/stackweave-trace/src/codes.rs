@@ -28,6 +28,7 @@ pub(crate) enum State {
 
 impl State {
     /// Whether its calls are on shadow stacks.
+    #[inline(always)]
     pub(crate) fn is_recorded(self) -> bool {
         !matches!(self, Self::LeftOut | Self::Demoted)
     }
@@ -59,9 +60,11 @@ pub(crate) struct Codes {
     count: Cell<u32>,
     states: UnsafeCell<Vec<State>>,
     described: RefCell<HashMap<u32, Described>>,
-    timings: RefCell<Vec<Timing>>,
+    timings: UnsafeCell<Vec<Timing>>,
     /// Functions that are demoted: how many of their calls are open, that began before.
     open: RefCell<HashMap<u32, u32>>,
+    /// How many such functions there are.
+    open_count: Cell<usize>,
 }
 
 /// The numbers of code objects that fit into a call.
@@ -75,8 +78,9 @@ impl Codes {
             count: Cell::new(0),
             states: UnsafeCell::default(),
             described: RefCell::default(),
-            timings: RefCell::default(),
+            timings: UnsafeCell::default(),
             open: RefCell::default(),
+            open_count: Cell::new(0),
         }
     }
 
@@ -118,17 +122,18 @@ impl Codes {
         self.described.borrow().get(&code).copied()
     }
 
-    /// One of its calls has taken that long. Gives all so far.
-    pub(crate) fn time(&self, code: u32, ticks: u64) -> Timing {
-        let mut timings = self.timings.borrow_mut();
-        let place = code as usize;
-        if place >= timings.len() {
-            timings.resize((place + 1).next_power_of_two().max(FIRST), Timing::default());
-        }
-        let timing = &mut timings[place];
-        timing.calls = timing.calls.saturating_add(1);
-        timing.ticks = timing.ticks.saturating_add(ticks);
-        *timing
+    /// One of its calls has taken that long by itself. After `calls` of them: all of them, and counts from anew.
+    #[inline(always)]
+    pub(crate) fn time(&self, code: u32, ticks: u64, calls: u32) -> Option<Timing> {
+        // SAFETY: the GIL is held, and nobody has a reference into it.
+        let timings = unsafe { &mut *self.timings.get() };
+        let Some(timing) = timings.get_mut(code as usize) else {
+            make_room(timings, code);
+            return None;
+        };
+        timing.calls += 1;
+        timing.ticks = timing.ticks.wrapping_add(ticks);
+        (timing.calls >= calls).then(|| std::mem::take(timing))
     }
 
     /// Leaves its calls out from now on; that many are open.
@@ -136,6 +141,7 @@ impl Codes {
         self.set_state(code, State::Demoted);
         if open > 0 {
             self.open.borrow_mut().insert(code, open);
+            self.open_count.set(self.open.borrow().len());
         }
     }
 
@@ -146,13 +152,24 @@ impl Codes {
             *count -= 1;
             if *count == 0 {
                 open.remove(&code);
+                self.open_count.set(open.len());
             }
         }
     }
 
     /// Whether nothing needs to be told of it any more.
+    #[inline(always)]
     pub(crate) fn is_over(&self, code: u32) -> bool {
-        !self.state(code).is_recorded() && !self.open.borrow().contains_key(&code)
+        let state = self.state(code);
+        !state.is_recorded() && (self.open_count.get() == 0 || !self.open.borrow().contains_key(&code))
+    }
+}
+
+#[cold]
+fn make_room(timings: &mut Vec<Timing>, code: u32) {
+    let place = code as usize;
+    if place < MOST {
+        timings.resize((place + 1).next_power_of_two().max(FIRST), Timing::default());
     }
 }
 

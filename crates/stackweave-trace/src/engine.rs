@@ -23,8 +23,11 @@ pub(crate) trait Library {
     /// Says how a call begins that is to be described, and records it. False: it is a call like any other.
     fn describe<F: CallFrame>(&self, number: u32, frame: F) -> bool;
 
-    /// A function has been called that often, and took that long: whether it is to be told of from now on.
-    fn keeps(&self, number: u32, timing: Timing) -> bool;
+    /// After how many calls [`Library::judge`] is asked; `None`: never.
+    fn judged_after(&self) -> Option<u32>;
+
+    /// A function has been called that often, and took that long by itself.
+    fn judge(&self, number: u32, timing: Timing);
 }
 
 /// A thread, in the middle of an event.
@@ -74,10 +77,11 @@ impl<S: Sink, L: Library> Engine<'_, S, L> {
         let entry = Entry {
             key: frame.address(),
             call: self.call(number, caller),
-            began: ticks,
             code: number,
             form,
             status: Status::Written,
+            began: ticks,
+            inside: 0,
         };
         let is_described = entering == Entering::Call && self.codes.state(number) == State::Described;
         if is_described && self.describe(number, frame, entry) {
@@ -138,10 +142,15 @@ impl<S: Sink, L: Library> Engine<'_, S, L> {
     /// Whether functions are told of too often, or were.
     fn look_after(&self, entry: Entry, ticks: u64) {
         if self.codes.state(entry.code) == State::Demoted {
-            self.codes.one_ends(entry.code);
-        } else if entry.form == Form::Call {
-            let timing = self.codes.time(entry.code, ticks.saturating_sub(entry.began));
-            self.library.keeps(entry.code, timing);
+            return self.codes.one_ends(entry.code);
+        }
+        let Some(calls) = self.library.judged_after() else { return };
+        let took = ticks.saturating_sub(entry.began);
+        if self.thread.shadow.len() > 0 {
+            self.thread.shadow.add_inside(took);
+        }
+        if let Some(timing) = self.codes.time(entry.code, took.saturating_sub(entry.inside), calls) {
+            self.library.judge(entry.code, timing);
         }
     }
 
@@ -156,10 +165,11 @@ impl<S: Sink, L: Library> Engine<'_, S, L> {
         let entry = Entry {
             key: frame.address() | INSIDE,
             call: call.to_bits(),
-            began: self.pen.sink.now(),
             code: number,
             form: Form::Native,
             status: Status::Written,
+            began: self.pen.sink.now(),
+            inside: 0,
         };
         self.thread.begin(self.pen, entry);
     }

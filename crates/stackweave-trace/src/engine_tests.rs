@@ -189,14 +189,33 @@ fn what_is_demoted_is_not_told_of_any_more() {
     let mut world = World::new(Limits::NONE);
     world.functions.demotes.insert(2);
     let main = call(&world, 64, 1, None);
-    for _ in 0..3 {
+    // The first makes room for the times of all.
+    for _ in 0..4 {
         let frame = call(&world, 128, 2, Some(main));
         assert_eq!(world.leave(Leaving::Return, frame), Verdict::Tell);
     }
     let frame = Frame::new(128, 2).called_by(Some(main));
     assert_eq!(world.enter(Entering::Call, frame), Verdict::Disable);
     assert_eq!(world.leave(Leaving::Return, frame), Verdict::Disable);
-    assert_eq!(world.replay().counted, [1, 2, 2, 2]);
+    assert_eq!(world.replay().counted, [1, 2, 2, 2, 2]);
+}
+
+#[test]
+fn a_function_is_judged_by_its_own_time() {
+    let world = World::new(Limits::NONE);
+    let main = call(&world, 64, 1, None);
+    for _ in 0..4 {
+        let outer = call(&world, 128, 2, Some(main));
+        world.written.pass(10);
+        let inner = call(&world, 192, 3, Some(outer));
+        world.written.pass(1000);
+        world.leave(Leaving::Return, inner);
+        world.leave(Leaving::Return, outer);
+    }
+    let judged = world.functions.judged.borrow();
+    let ticks = |number| judged.iter().find(|judged| judged.0 == number).map(|judged| judged.1);
+    assert!(ticks(3).is_some_and(|ticks| ticks >= 3000), "{judged:?}");
+    assert!(ticks(2).is_some_and(|ticks| (30..100).contains(&ticks)), "{judged:?}");
 }
 
 #[test]

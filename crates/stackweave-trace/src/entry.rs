@@ -40,12 +40,14 @@ pub(crate) struct Entry {
     pub(crate) key: u64,
     /// The bits of the [`Call`] that it is; 0 around all frames.
     pub(crate) call: u64,
-    /// When it began, where somebody asks for that.
-    pub(crate) began: u64,
     /// The code object of the frame; 0 around all frames.
     pub(crate) code: u32,
     pub(crate) form: Form,
     pub(crate) status: Status,
+    /// When it began, where somebody asks for that.
+    pub(crate) began: u64,
+    /// How long what it has called took, where somebody asks for that.
+    pub(crate) inside: u64,
 }
 
 /// Of a key: it is not the frame itself, but runs inside it. Frames lie at even addresses.
@@ -53,12 +55,12 @@ pub(crate) const INSIDE: u64 = 1;
 /// A key that no frame has, and that no frame is called from.
 pub(crate) const NOWHERE: u64 = !INSIDE;
 
-const _: () = assert!(size_of::<Entry>() == 32);
+const _: () = assert!(size_of::<Entry>() == 40);
 
 impl Entry {
     /// Around all frames.
     pub(crate) const OUTERMOST: Self =
-        Self { key: 0, call: 0, began: 0, code: 0, form: Form::Call, status: Status::Hidden };
+        Self { key: 0, call: 0, code: 0, form: Form::Call, status: Status::Hidden, began: 0, inside: 0 };
     /// Around all frames, of a thread that nothing is known of.
     pub(crate) const UNKNOWN: Self = Self { key: NOWHERE, ..Self::OUTERMOST };
 

@@ -107,6 +107,7 @@ pub(crate) struct Functions {
     codes: RefCell<Option<*const Codes>>,
     pub(crate) demotes: HashSet<u32>,
     pub(crate) asked: RefCell<Vec<u32>>,
+    pub(crate) judged: RefCell<Vec<(u32, u64)>>,
 }
 
 pub(crate) const GENERATORS: u32 = 100;
@@ -142,12 +143,16 @@ impl Library for Functions {
         false
     }
 
-    fn keeps(&self, number: u32, timing: Timing) -> bool {
-        let keeps = !(self.demotes.contains(&number) && timing.calls == 3);
-        if !keeps {
+    fn judged_after(&self) -> Option<u32> {
+        Some(3)
+    }
+
+    fn judge(&self, number: u32, timing: Timing) {
+        assert_eq!(timing.calls, 3);
+        self.judged.borrow_mut().push((number, timing.ticks));
+        if self.demotes.contains(&number) {
             self.codes().demote(number, 0);
         }
-        keeps
     }
 }
 

@@ -60,6 +60,7 @@ impl Kinds {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HotKinds {
     pub(crate) call: FixedKind<1>,
+    pub(crate) native: FixedKind<1>,
     pub(crate) generator: FixedKind<2>,
     pub(crate) resume: FixedKind<2>,
     /// In the order of [`Leaving`](stackweave_cpython::calls::Leaving).
@@ -71,6 +72,7 @@ impl HotKinds {
         let end = |what| kinds.of(what).fixed();
         Some(Self {
             call: kinds.of(What::Call).fixed()?,
+            native: kinds.of(What::NativeCall).fixed()?,
             generator: kinds.of(What::Generator).fixed()?,
             resume: kinds.of(What::Resume).fixed()?,
             ends: [end(What::Return)?, end(What::Yield)?, end(What::Raise)?],

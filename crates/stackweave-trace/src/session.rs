@@ -246,10 +246,16 @@ impl Library for Session {
         true
     }
 
-    fn keeps(&self, number: u32, timing: Timing) -> bool {
-        let Some(DemotionTicks { calls, ticks }) = self.demotion else { return true };
-        if timing.calls < calls || timing.ticks >= u64::from(timing.calls).saturating_mul(ticks) {
-            return true;
+    #[inline(always)]
+    fn judged_after(&self) -> Option<u32> {
+        self.demotion.map(|demotion| demotion.calls)
+    }
+
+    #[cold]
+    fn judge(&self, number: u32, timing: Timing) {
+        let limit = self.demotion.map_or(0, |demotion| demotion.ticks);
+        if timing.ticks >= u64::from(timing.calls).saturating_mul(limit) {
+            return;
         }
         let mut open = 0;
         // SAFETY: an event comes with the GIL held; counting makes no blocks.
@@ -267,6 +273,5 @@ impl Library for Session {
             let (calls, live) = (u64::from(timing.calls), self.live());
             live.record(live.now(), What::Demoted, &[frame, calls, timing.ticks / calls.max(1)]);
         }
-        false
     }
 }

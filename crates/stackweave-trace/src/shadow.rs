@@ -127,20 +127,31 @@ impl Shadow {
         }
     }
 
-    /// Adds a written entry, unless there is no room.
+    /// Adds a written entry for which there is room. Its times are set only if they are `TIMED`.
     #[inline(always)]
-    pub(crate) fn push_if_room(&self, entry: Entry) -> bool {
-        let top = self.top.get();
-        if top == self.limit.get() {
-            return false;
-        }
-        // SAFETY: there is room for one more.
+    pub(crate) fn push_written<const TIMED: bool>(&self, entry: Entry) {
+        debug_assert!(self.has_room(), "no room");
+        // SAFETY: there is room for one more, and all room is filled with entries.
         unsafe {
-            let next = top.add(1);
-            next.write(entry);
+            let next = self.top.get().add(1);
+            (*next).key = entry.key;
+            (*next).call = entry.call;
+            (*next).code = entry.code;
+            (*next).form = entry.form;
+            (*next).status = Status::Written;
+            if TIMED {
+                (*next).began = entry.began;
+                (*next).inside = 0;
+            }
             self.top.set(next);
         }
-        true
+    }
+
+    /// What is inside the innermost entry took that long.
+    #[inline(always)]
+    pub(crate) fn add_inside(&self, ticks: u64) {
+        // SAFETY: an entry of the vector: nothing ends while it is asleep.
+        unsafe { (*self.top.get()).inside += ticks };
     }
 
     /// Whether another entry can be added without further ado.
@@ -196,7 +207,7 @@ impl Shadow {
         self.set_limit(self.capacity() - 1);
     }
 
-    /// Has [`Shadow::has_room`] be false where that many entries are open, and [`Shadow::push_if_room`] with it.
+    /// Has [`Shadow::has_room`] be false where that many entries are open.
     pub(crate) fn set_limit(&self, entries: usize) {
         // SAFETY: within the vector.
         self.limit.set(unsafe { self.base().add(entries.min(self.capacity() - 1)) });
@@ -225,10 +236,9 @@ impl Shadow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Form;
 
     fn entry(key: u64, status: Status) -> Entry {
-        Entry { key, call: key << 40, began: 0, code: 7, form: Form::Call, status }
+        Entry { key, call: key << 40, code: 7, status, ..Entry::OUTERMOST }
     }
 
     #[test]
@@ -245,7 +255,9 @@ mod tests {
         shadow.follow();
         for key in 1..=1000 {
             let entry = entry(2 * key, Status::Written);
-            if !shadow.push_if_room(entry) {
+            if shadow.has_room() {
+                shadow.push_written::<false>(entry);
+            } else {
                 shadow.push(entry);
             }
         }
@@ -285,8 +297,10 @@ mod tests {
         let shadow = Shadow::new();
         shadow.follow();
         shadow.set_limit(1);
-        assert!(shadow.push_if_room(entry(2, Status::Written)) && !shadow.push_if_room(entry(4, Status::Written)));
+        assert!(shadow.has_room());
+        shadow.push(entry(2, Status::Written));
+        assert!(!shadow.has_room());
         shadow.lift_limit();
-        assert!(shadow.push_if_room(entry(4, Status::Written)));
+        assert!(shadow.has_room());
     }
 }

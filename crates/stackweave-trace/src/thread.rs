@@ -336,5 +336,5 @@ fn record_begin<S: Sink>(pen: Pen<'_, S>, entry: &Entry) {
 fn entry_of(seen: Seen, began: u64) -> Entry {
     let form = if seen.is_generator { Form::Resumed } else { Form::Call };
     let (key, call, code) = (seen.address, seen.call, seen.code);
-    Entry { key, call, began, code, form, status: Status::Written }
+    Entry { key, call, code, form, status: Status::Written, began, inside: 0 }
 }

@@ -15,7 +15,7 @@ use stackweave_store::{AddressMap, label};
 use crate::blocks;
 use crate::codes::Codes;
 use crate::kinds::{HotKinds, Kinds};
-use crate::observer::Observer;
+use crate::observer::{self, Observer};
 use crate::options::TraceOptions;
 use crate::rules::{Limits, Rules};
 use crate::session::{self, DemotionTicks, Session};
@@ -107,7 +107,7 @@ pub struct TraceStats {
 pub struct Trace {
     hooks: Option<Hooks>,
     options: HookOptions,
-    is_limited: bool,
+    way: u8,
     ticks_per_second: u64,
     mechanism: Mechanism,
     fallback_reason: Option<String>,
@@ -136,7 +136,7 @@ impl Trace {
             return Err(TraceError::AlreadyTracing);
         }
         let ticks_per_second = Clock::start().0.ticks_per_second();
-        let is_limited = is_limited(&options);
+        let way = way_of(&options);
         let hook_options = HookOptions { mechanism: options.mechanism, c_calls: options.c_calls };
         let session = session_of(recorder, source, options, ticks_per_second)?;
         // SAFETY: passed on to the caller; nothing is in the middle of an event, since nothing was traced.
@@ -154,7 +154,7 @@ impl Trace {
         let mut trace = Self {
             hooks: None,
             options: hook_options,
-            is_limited,
+            way,
             ticks_per_second,
             mechanism: Mechanism::Monitoring,
             fallback_reason: None,
@@ -175,10 +175,10 @@ impl Trace {
     unsafe fn install(&mut self, source: &PythonSource) -> Result<(), TraceError> {
         // SAFETY: passed on to the caller.
         let hooks = unsafe {
-            if self.is_limited {
-                Hooks::install::<Observer<true>>(source, self.options)?
-            } else {
-                Hooks::install::<Observer<false>>(source, self.options)?
+            match self.way {
+                observer::PLAIN => Hooks::install::<Observer<{ observer::PLAIN }>>(source, self.options)?,
+                observer::TIMED => Hooks::install::<Observer<{ observer::TIMED }>>(source, self.options)?,
+                _ => Hooks::install::<Observer<{ observer::LIMITED }>>(source, self.options)?,
             }
         };
         self.mechanism = hooks.mechanism();
@@ -360,11 +360,15 @@ fn refuse_if_asked() -> Result<(), TraceError> {
     }
 }
 
-fn is_limited(options: &TraceOptions) -> bool {
-    !options.min_duration.is_zero()
-        || options.max_depth.is_some()
-        || options.demotion.is_some()
-        || options.max_events.is_some()
+/// How the observer is told.
+fn way_of(options: &TraceOptions) -> u8 {
+    if !options.min_duration.is_zero() || options.max_depth.is_some() || options.max_events.is_some() {
+        observer::LIMITED
+    } else if options.demotion.is_some() {
+        observer::TIMED
+    } else {
+        observer::PLAIN
+    }
 }
 
 fn ticks_of(duration: Duration, ticks_per_second: u64) -> u64 {

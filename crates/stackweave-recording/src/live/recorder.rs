@@ -152,26 +152,30 @@ impl Recorder {
         is_used
     }
 
-    /// The same for a kind of which is known how many words its events have.
+    /// The same for a kind of which is known how many words its events have. Gives the time that the event got.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "an event is a few nanoseconds; a tracer's are the most of all")]
-    pub fn record_fixed<const WORDS: usize>(&self, kind: FixedKind<WORDS>, words: [u64; WORDS]) {
+    pub fn record_fixed<const WORDS: usize>(&self, kind: FixedKind<WORDS>, words: [u64; WORDS]) -> u64 {
         let active = self.0.active();
         // SAFETY: as in `record`.
         if let Some(lane) = unsafe { lanes::last().as_ref() }
             && lane.enter(active)
         {
-            lane.append(kind.0, &words);
+            let ticks = lane.ticks();
+            lane.append_at(ticks, kind.0, &words);
             lane.leave(active);
+            ticks
         } else {
-            self.record_fixed_slowly(kind, words);
+            self.record_fixed_slowly(kind, words)
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn record_fixed_slowly<const WORDS: usize>(&self, kind: FixedKind<WORDS>, words: [u64; WORDS]) {
-        self.0.with_lane(&|lane| lane.append(kind.0, &words));
+    fn record_fixed_slowly<const WORDS: usize>(&self, kind: FixedKind<WORDS>, words: [u64; WORDS]) -> u64 {
+        let ticks = self.ticks_now();
+        self.0.with_lane(&|lane| lane.append_at(ticks, kind.0, &words));
+        ticks
     }
 
     /// Records an event of a kind whose last field is a byte string. It must fit into a buffer: more than some 65,000
