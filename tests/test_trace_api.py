@@ -11,7 +11,7 @@ import stackweave
 from stackweave import _argument_values as values
 from stackweave import _trace_options as options
 from tests.recordings import RecordingCase
-from tests.support import run_python
+from tests.support import PYTHON, run_python
 
 
 def fib(n):
@@ -132,6 +132,17 @@ class Tracing(TraceCase):
         folder = os.path.dirname(stackweave.__file__)
         self.assertEqual([file for file in files if file and file.startswith(folder)], [])
 
+    def test_nothing_is_in_a_trace_but_what_the_program_does(self):
+        trace = self.trace(c_calls=True, logs=True)
+        with trace:
+            pass
+        decorated = stackweave.trace(os.path.join(self.folder, "other.swv"), c_calls=True)
+        decorated(fib)(1)
+        decorated.stop()
+        for recording, expected in ((trace, []), (decorated, ["fib"])):
+            names = [e.name for e in recording.events() if e.role in ("begin", "resume") and e.kind != "gc"]
+            self.assertEqual(names, expected)
+
     def test_what_happens_during_a_pause_is_left_out(self):
         with self.trace() as trace:
             fib(1)
@@ -208,13 +219,13 @@ import os, stackweave, subprocess, sys
 if len(sys.argv) == 2:
     with stackweave.Recording(sys.argv[1], subprocesses=True) as recording:
         recording.instant("parent")
-        subprocess.run([sys.executable, "-c", os.environ["SCRIPT"], sys.argv[1], "child"], check=True)
+        subprocess.run([os.environ["PROGRAM"], "-c", os.environ["SCRIPT"], sys.argv[1], "child"], check=True)
 else:
     def f(): pass
     with stackweave.trace.from_environment(max_depth=5) as trace:
         f()
 """
-        self.run_script(script, SCRIPT=script)
+        self.run_script(script, SCRIPT=script, PROGRAM=PYTHON)
         self.assertEqual(self.calls(stackweave.open(self.folder), "f"), 1)
         self.assertIsNone(stackweave.trace.from_environment())
 

@@ -154,7 +154,16 @@ class Said(TraceCommandCase):
         command = said.split("Next: ")[1].split()
         done = self.run_in(self.folder, [PYTHON, *command[1:]])
         self.assertEqual(done[0], 0, done[2])
-        self.assertRegex(done[1].decode(), r"(?m)^ *1,000 .* f$")
+        self.assertRegex(done[1].decode(), r"(?m)^ *1,000 .* f  .*work\.py:1$")
+
+    def test_nothing_is_in_the_trace_but_the_program(self):
+        self.write("work.py", "def f(): pass\nf()")
+        self.said(*OUTPUT, "-q", "work.py")
+        functions = {(row.function, os.path.basename(row.file)) for row in stackweave.open(self.path).top(all=True)}
+        interpreters = {
+            row for row in functions if row[1] in ("threading.py", "<frozen importlib._bootstrap_external>")
+        }
+        self.assertEqual(functions - interpreters, {("<module>", "work.py"), ("f", "work.py")})
 
     def test_it_can_be_silent(self):
         self.assertEqual(self.said("-q", "-c", "1"), "")

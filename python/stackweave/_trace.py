@@ -170,6 +170,12 @@ class Trace(Recording):
             raise StackweaveError("a trace can tell what was left out when it is stopped")
         return dict(self._tracer_stats)
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        self._end_tracing()
+        super().__exit__(kind, error, traceback)
+
     def __call__(self, function: _Function, /) -> _Function:
         decorated: Any = _feeding.decorate(_DuringCalls(self), "trace")(function)
         return decorated  # type: ignore[no-any-return]
@@ -178,6 +184,7 @@ class Trace(Recording):
         return f"<stackweave.Trace {self.path!r}, {self.state}>"
 
     def _begin_tracing(self) -> None:
+        """The last thing that is done is to start, so that nothing of ours is in the trace."""
         global _current
         options = {
             **self._tracer_options,
@@ -186,31 +193,37 @@ class Trace(Recording):
             "known_codes": [],
         }
         self._tracer = _native.Tracer(self, options)
-        self._tracer.start()
         _current = self
         if options["gc"]:
             garbage.callbacks.append(self._tracer.gc_callback)
         if self._logs is not None:
             self._logs.start(self)
+        self._tracer.start()
 
     def _end_tracing(self) -> None:
-        global _current
+        """The first thing that is done is to stop."""
         tracer, self._tracer = self._tracer, None
         if tracer is None:
             return
         try:
             self._tracer_stats = tracer.stop()
         finally:
-            if _current is self:
-                _current = None
-            if self._logs is not None:
-                self._logs.stop()
-            with contextlib.suppress(ValueError):
-                garbage.callbacks.remove(tracer.gc_callback)
+            self._leave(tracer)
+
+    def _leave(self, tracer: _native.Tracer) -> None:
+        global _current
+        if _current is self:
+            _current = None
+        if self._logs is not None:
+            self._logs.stop()
+        with contextlib.suppress(ValueError):
+            garbage.callbacks.remove(tracer.gc_callback)
 
     def _abandon(self) -> None:
         """It could not begin: no empty file is left."""
-        self._tracer = None
+        if self._tracer is not None:
+            self._leave(self._tracer)
+            self._tracer = None
         path = self._path()
         super()._stop_once(by_program=True, stacklevel=1)
         with contextlib.suppress(OSError):
@@ -220,6 +233,10 @@ class Trace(Recording):
         if self._summary is None:
             self._end_tracing()
         return super()._stop_once(by_program=by_program, stacklevel=stacklevel + 1)
+
+    def _end_with_program(self) -> None:
+        self._end_tracing()
+        super()._end_with_program()
 
     def _forked(self) -> None:
         super()._forked()

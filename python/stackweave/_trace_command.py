@@ -85,6 +85,7 @@ class _Ending:
     def __call__(self) -> None:
         if os.getpid() != self._process:
             return
+        self._trace._end_tracing()
         seconds = time.monotonic() - self._began
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it is said in lines of ours

@@ -26,7 +26,9 @@ def lines(command: str, trace: Trace, summary: Summary, seconds: float, folder: 
         yield f"stackweave: the recording {path} could not be written: {summary.error}\n"
     else:
         quoted = shlex.quote(path)
-        calls = f"{_count(stats.get('calls', summary.events // 2), 'call')} in {_duration(seconds)}"
+        calls = f"{_count(stats.get('calls', 0), 'call')} in {_duration(seconds)}"
+        if summary.lost.get(FORGOTTEN):
+            calls = f"the last of {calls}"
         size = f"{path} ({_size(summary.bytes)})"
         yield f"stackweave: {calls}, recorded in {size}. Next: {command} top {quoted}\n"
     for sentence in (*_left_out(stats, summary), *_others(command, summary.path, folder)):
@@ -35,13 +37,13 @@ def lines(command: str, trace: Trace, summary: Summary, seconds: float, folder: 
 
 def _left_out(stats: dict[str, Any], summary: Summary) -> Iterator[str]:
     if stats.get("dropped"):
-        yield f"{_count(stats['dropped'], 'event')} came after --max-events, and were only counted"
+        yield f"{_count(stats['dropped'], 'more call')} came after --max-events, and were only counted"
     demoted = stats.get("demoted") or []
     if demoted:
         names = [each["name"] for each in demoted[:MOST_NAMES]]
         more = f" and {len(demoted) - MOST_NAMES:,} more" if len(demoted) > MOST_NAMES else ""
-        said = f"{_count(len(demoted), 'function')} called often for no time (--demote)"
-        yield f"{said}, not traced to the end: {', '.join(names)}{more}"
+        said = f"{_count(len(demoted), 'function')} called often for no time, and not traced to the end"
+        yield f"{said} (--demote): {', '.join(names)}{more}"
     if stats.get("stepped_aside"):
         yield f"deeper calls are missing where the C stack was nearly full: {_count(stats['stepped_aside'], 'time')}"
     if stats.get("fallback_reason"):
