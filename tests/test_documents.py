@@ -2,10 +2,12 @@
 
 import os
 import re
+import subprocess
 import tempfile
 import unittest
 
-from tests.support import ROOT, run_python
+import stackweave
+from tests.support import PYTHON, ROOT, run_python
 
 
 class Documents(unittest.TestCase):
@@ -28,6 +30,17 @@ class Documents(unittest.TestCase):
         shown = self.run_elsewhere("".join(self.blocks("docs/trace.md")))
         self.assertIn("checkpoint {'path': '2.pt'}", shown)
         self.assertIn("1973", shown)
+
+    def test_the_example_of_a_trace_runs_and_is_traced(self):
+        example = os.path.join(ROOT, "examples", "traced.py")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.swv")
+            arguments = ["-m", "stackweave", "trace", "-q", "-o", path, example]
+            done = subprocess.run([PYTHON, *arguments], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            calls = {row.function.rpartition(".")[2]: row.calls for row in stackweave.open(path).top()}
+        self.assertEqual((calls["order"], calls["serve"]), (100, 200))
+        self.assertEqual(done.stdout, run_python(f"import runpy; runpy.run_path({example!r}, run_name='__main__')"))
 
     def blocks(self, document):
         with open(os.path.join(ROOT, document), encoding="utf-8") as file:

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import pstats
+import sys
 import threading
 import unittest
 
@@ -20,6 +21,11 @@ def fib(n):
 
 def add(one, other=2, *rest, key=None, **more):
     return one
+
+
+class Shelf:
+    def put(self, thing, /, *, on):
+        return lambda: thing  # which keeps it in a cell
 
 
 class Loud:
@@ -135,7 +141,7 @@ class Tracing(TraceCase):
     def test_nothing_is_in_a_trace_but_what_the_program_does(self):
         trace = self.trace(c_calls=True, logs=True)
         with trace:
-            pass
+            stackweave.counter("x", 1)
         decorated = stackweave.trace(os.path.join(self.folder, "other.swv"), c_calls=True)
         decorated(fib)(1)
         decorated.stop()
@@ -374,6 +380,17 @@ class Arguments(TraceCase):
         self.assertEqual(details[0], expected)
         self.assertEqual(details[1]["one"], "<object>")
         self.assertFalse({e.name: e.details for e in trace.events() if e.role == "begin"}["fib"])
+
+    def test_methods_are_chosen_by_their_qualified_names(self):
+        with self.trace(arguments=f"{__name__}.Shelf.put", native_stacks=f"{__name__}.Shelf.put") as trace:
+            Shelf().put("book", on=3)
+            add(1)
+        begun = {event.name.rpartition(".")[2]: event for event in trace.events() if event.role == "begin"}
+        expected = {"self": f"<{__name__}.Shelf>", "thing": "book", "on": 3}
+        self.assertEqual({"thing": "book", **begun["put"].details}, expected)
+        self.assertTrue(sys.version_info < (3, 11) or "thing" in begun["put"].details)
+        self.assertTrue(begun["put"].stack)
+        self.assertFalse(begun["add"].details or begun["add"].stack)
 
     def test_native_stacks_of_chosen_functions_are_recorded(self):
         with self.trace(native_stacks=[f"{__name__}.add"]) as trace:

@@ -98,8 +98,7 @@ def __getattr__(name: str) -> object:
     module = _LATER.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(f".{module}", __name__), name)
+    # Without a call of a Python function, which a trace would show, if it is there already.
+    value: object = getattr(__import__(f"{__name__}.{module}", fromlist=[name]), name)
     globals()[name] = value
     return value

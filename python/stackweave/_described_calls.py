@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ._argument_values import arguments_of
@@ -12,12 +13,24 @@ if TYPE_CHECKING:
     from types import CodeType
 
 
+def with_methods(patterns: list[str]) -> list[str]:
+    """Before 3.11 code does not know the class that it is in: a method is looked for as a function of its module."""
+    if sys.version_info >= (3, 11):
+        return patterns
+    more = []
+    for pattern in patterns:
+        *outer, name = pattern.split(".")
+        if ":" not in pattern:
+            more += [".".join((*outer[:length], name)) for length in range(1, len(outer))]
+    return [*patterns, *more]
+
+
 class DescribedCalls:
     """The native part calls it when a function begins that one of its patterns stands for. Never raises."""
 
     def __init__(self, arguments: list[str], native_stacks: list[str], *, torch: bool) -> None:
-        stacks = [(pattern, True) for pattern in native_stacks]
-        both = [(pattern, pattern in native_stacks) for pattern in arguments]
+        stacks = [(pattern, True) for pattern in with_methods(native_stacks)]
+        both = [(pattern, False) for pattern in with_methods(arguments)]
         names = [(pattern, False) for pattern in PATTERNS] if torch else []
         #: As the native part takes them: pattern, and whether the native stack is wanted.
         self.patterns = [*both, *names, *stacks]

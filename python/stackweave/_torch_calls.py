@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 #: Where torch enters a module, and where an optimizer steps. They are found whenever torch is imported.
 PATTERNS = ("function:Module._wrapped_call_impl", "function:Optimizer.profile_hook_step.<locals>.wrapper")
+if sys.version_info < (3, 11):
+    # Code does not know the class that it is in: more is looked at, and found to be something else.
+    PATTERNS = ("function:_wrapped_call_impl", "file:*/torch/optim/optimizer.py")
 #: So many parameters are described of a module, or of a group of an optimizer. A recording takes 65,000 bytes at once.
 MOST_PARAMETERS = 64
 MOST_GROUPS = 8

@@ -8,7 +8,8 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _feeding, _native
+# What a traced program may ask for is there before it does.
+from . import _feeding, _live, _native  # noqa: F401
 from ._described_calls import DescribedCalls
 from ._native import StackweaveError
 from ._recording import Recording, Summary
