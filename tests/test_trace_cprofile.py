@@ -1,0 +1,153 @@
+"""Every call is counted as cProfile counts it: how often, how often not from inside itself, and by whom."""
+
+import os
+import re
+import unittest
+
+import stackweave
+from tests.trace_support import NO_FILE, Counts, TraceCase, key_of, key_of_code, load, profile, reference
+
+#: All of them but those whose threads cProfile does not see.
+PROGRAMS = (
+    "asynchronous",
+    "callbacks",
+    "classes",
+    "comprehensions",
+    "decorators",
+    "exceptions",
+    "executing",
+    "functional",
+    "generators",
+    "imports",
+    "mixed",
+    "records",
+    "recursion",
+    "serialising",
+)
+HERE = os.path.dirname(os.path.abspath(__file__))
+#: What runs because there is a trace or a profile at all.
+AROUND = (os.path.dirname(stackweave.__file__) + os.sep, os.path.join(HERE, "trace_support.py"))
+
+
+def is_around(key):
+    return key[0].startswith(AROUND)
+
+
+def of_program(counts):
+    """Without what runs because somebody counts."""
+    functions = {key: value for key, value in counts.functions.items() if not is_around(key)}
+    edges = {edge: value for edge, value in counts.edges.items() if not any(map(is_around, edge))}
+    return functions, edges
+
+
+def code_key(code):
+    return None if isinstance(code, str) else key_of_code(code)
+
+
+def native_or_code_key(code):
+    return (NO_FILE, 0, native_name(code)) if isinstance(code, str) else key_of_code(code)
+
+
+def native_name(shown):
+    """Native functions by the names that we have for them: cProfile shows a repr."""
+    for pattern, name in (
+        (r"<method '(?P<name>.*)' of '(?P<type>.*)' objects>", "{type}.{name}"),
+        (r"<built-in method (?P<name>[\w.]+)>", "{name}"),
+        (r"<built-in method (?P<name>\w+) of type object at 0x\w+>", "{name}"),
+    ):
+        match = re.fullmatch(pattern, shown)
+        if match:
+            return name.format(**match.groupdict())
+    return shown
+
+
+class SameAsCProfile(TraceCase):
+    maxDiff = 4000
+
+    def assert_same(self, ours, theirs):
+        for mine, other in zip(of_program(ours), of_program(theirs)):
+            self.assertEqual(differences(mine, other), {})
+        self.assertGreater(len(of_program(ours)[0]), 2)
+
+    def test_python_functions(self):
+        for name in PROGRAMS:
+            main = load(name).main
+            main()
+            theirs = Counts.from_profiler(profile(main), code_key)
+            for mechanism in self.each_mechanism():
+                with self.subTest(program=name):
+                    trace = self.trace(main, mechanism=mechanism)
+                    self.assert_same(Counts.from_stats(trace.stats()), theirs)
+                    check_times(self, trace)
+
+    def test_native_functions(self):
+        for name in PROGRAMS:
+            main = load(name).main
+            main()
+            theirs = Counts.from_profiler(profile(main, builtins=True), native_or_code_key)
+            for mechanism in self.each_mechanism():
+                if mechanism == "eval":
+                    continue
+                with self.subTest(program=name):
+                    trace = self.trace(main, mechanism=mechanism, c_calls=True)
+                    self.assert_same(Counts.from_stats(trace.stats()), theirs)
+
+    def test_functions_of_threads(self):
+        """To start a thread takes other calls each time: only the program's own are compared."""
+        program = load("threads")
+        program.main()
+        theirs = reference(program.main).counts.of(program.__file__)
+        self.assertEqual(theirs[0]["fibonacci"], (34, 6))
+        for mechanism in self.each_mechanism():
+            ours = Counts.from_stats(self.trace(program.main, mechanism=mechanism).stats())
+            self.assertEqual(ours.of(program.__file__), theirs)
+
+    def test_seeds_of_the_mixed_program(self):
+        program = load("mixed")
+        for seed in range(8):
+
+            def main(seed=seed):
+                program.main(seed * 1000, 600)
+
+            main()
+            theirs = Counts.from_profiler(profile(main), code_key)
+            for mechanism in self.each_mechanism():
+                with self.subTest(seed=seed):
+                    self.assert_same(Counts.from_stats(self.trace(main, mechanism=mechanism).stats()), theirs)
+
+    def test_functions_of_one_name_and_place_are_one(self):
+        """The one difference: cProfile tells apart code objects whose file, line and name are the same."""
+
+        def main():
+            for _ in range(3):
+                eval("(lambda: 1)()")
+
+        stats = self.trace(main).stats().stats
+        called = {key_of(*key): value[1] for key, value in stats.items()}
+        self.assertEqual(called[("<string>", 1, "<module>")], 3)
+        self.assertEqual(called[("<string>", 1, "<lambda>")], 3)
+
+
+def check_times(case, trace):
+    """Whatever the times are, they agree with each other."""
+    stats = trace.stats().stats
+    for key, (primitive, calls, own, total, callers) in stats.items():
+        case.assertGreaterEqual(total * (1 + 1e-9) + 1e-9, own, key)
+        case.assertGreaterEqual(own, 0, key)
+        case.assertGreaterEqual(calls, primitive, key)
+        if callers:
+            case.assertLessEqual(sum(caller[0] for caller in callers.values()), calls, key)
+    owned = sum(row[2] for row in stats.values())
+    case.assertAlmostEqual(
+        owned, trace.tree().total / 1e9 if trace.tree().total > 1e6 else trace.tree().total, places=6
+    )
+
+
+def differences(mine, other):
+    return {
+        key: (mine.get(key), other.get(key)) for key in mine.keys() | other.keys() if mine.get(key) != other.get(key)
+    }
+
+
+if __name__ == "__main__":
+    unittest.main()

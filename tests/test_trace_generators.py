@@ -1,0 +1,328 @@
+"""Generators, coroutines and tasks: each time that they go on is a span, and all of these are of one object."""
+
+import asyncio
+import contextlib
+import gc
+import threading
+import unittest
+
+import stackweave
+from tests.trace_support import TraceCase
+
+try:
+    import greenlet
+except ImportError:
+    greenlet = None
+
+
+def leaf():
+    return None
+
+
+def steps(count):
+    for number in range(count):
+        leaf()
+        yield number
+    leaf()
+
+
+def objects(spans):
+    """The numbers of the objects, in the order in which they were seen first."""
+    numbers = {}
+    return [numbers.setdefault(span.object, len(numbers)) for span in spans]
+
+
+class Identity(TraceCase):
+    def test_each_step_is_a_span_of_the_same_object(self):
+        def main():
+            first, second = steps(2), steps(1)
+            for generator in (first, second, first, second, first):
+                next(generator, None)
+
+        for mechanism in self.each_mechanism():
+            spans = self.replay(self.trace(main, mechanism=mechanism)).called("steps")
+            self.assertEqual(objects(spans), [0, 1, 0, 1, 0])
+            self.assertEqual([span.kind for span in spans], ["generator", "generator", "resume", "resume", "resume"])
+            self.assertEqual([span.ending for span in spans], ["yield", "yield", "yield", "end", "end"])
+            self.assertEqual([span.shape for span in spans], [("steps", "leaf")] * 5)
+
+    def test_it_goes_on_where_it_is_asked_to(self):
+        """A generator that another function, or another thread, takes over runs inside that one."""
+
+        def takes_over(generator):
+            next(generator)
+
+        def main():
+            generator = steps(3)
+            next(generator)
+            takes_over(generator)
+            thread = threading.Thread(target=takes_over, args=(generator,))
+            thread.start()
+            thread.join()
+
+        for mechanism in self.each_mechanism():
+            replay = self.replay(self.trace(main, mechanism=mechanism))
+            (span,) = replay.called("main")
+            self.assertEqual(span.shape[1:3], (("steps", "leaf"), ("takes_over", ("steps", "leaf"))))
+            taken = replay.called("takes_over")
+            self.assertEqual([each.shape for each in taken], [("takes_over", ("steps", "leaf"))] * 2)
+            self.assertEqual(len({each.thread for each in taken}), 2)
+            self.assertEqual(set(objects(replay.called("steps"))), {0})
+
+    def test_one_that_began_before_the_trace_goes_on_in_it(self):
+        generator = steps(3)
+        next(generator)
+        for mechanism in self.each_mechanism():
+            (span,) = self.replay(self.trace(lambda: next(generator), mechanism=mechanism)).called("steps")
+            self.assertEqual((span.kind, span.shape, span.ending), ("resume", ("steps", "leaf"), "yield"))
+
+    def test_one_that_runs_when_the_trace_begins_is_open(self):
+        def beginning():
+            trace.start()
+            leaf()
+            yield 1
+            leaf()
+            yield 2
+
+        for mechanism in self.each_mechanism():
+            trace = self.tracing(mechanism=mechanism, gc=False)
+            generator = beginning()
+            next(generator)
+            next(generator)
+            trace.stop()
+            replay = self.replay(trace)
+            spans = replay.called("beginning")
+            self.assertEqual([span.kind for span in spans], ["open", "resume"])
+            self.assertEqual([[child.name for child in span.children][-1:] for span in spans], [["leaf"], ["leaf"]])
+
+    def test_one_that_stops_the_trace_and_goes_on(self):
+        def stopping():
+            yield 1
+            trace.stop()
+            yield 2
+
+        for mechanism in self.each_mechanism():
+            trace = self.tracing(mechanism=mechanism, gc=False).start()
+            self.assertEqual(list(stopping()), [1, 2])
+            self.assertEqual(len(self.replay(trace).called("stopping")), 2)
+
+    def test_delegation_runs_one_inside_the_other(self):
+        def outer():
+            yield from steps(2)
+
+        def main():
+            list(outer())
+
+        for mechanism in self.each_mechanism():
+            spans = self.replay(self.trace(main, mechanism=mechanism)).called("outer")
+            self.assertEqual([span.shape for span in spans], [("outer", ("steps", "leaf"))] * 3)
+
+    def test_one_that_is_closed_cleans_up_in_a_span(self):
+        def guarded():
+            try:
+                yield 1
+            finally:
+                leaf()
+
+        def closes():
+            generator = guarded()
+            next(generator)
+            generator.close()
+
+        def forgets():
+            generator = guarded()
+            next(generator)
+            del generator
+
+        def throws():
+            generator = guarded()
+            next(generator)
+            with contextlib.suppress(KeyError):
+                generator.throw(KeyError("x"))
+
+        for mechanism in self.each_mechanism():
+            for ending in (closes, forgets, throws):
+                with self.subTest(ending=ending.__name__):
+                    spans = self.replay(self.trace(ending, mechanism=mechanism)).called("guarded")
+                    self.assertEqual([span.shape for span in spans], ["guarded", ("guarded", "leaf")])
+                    self.assertEqual(set(objects(spans)), {0})
+
+
+class UserSpans(TraceCase):
+    """A span that is open while its generator waits is not open meanwhile, and is again when that goes on."""
+
+    def test_across_yields(self):
+        def numbers():
+            with stackweave.span("in generator"):
+                yield 1
+                leaf()
+                yield 2
+
+        def main():
+            for _ in numbers():
+                leaf()
+
+        for mechanism in self.each_mechanism():
+            replay = self.replay(self.trace(main, mechanism=mechanism))
+            (span,) = replay.called("main")
+            children = [child for child in span.children if child.name in ("numbers", "leaf")]
+            self.assertEqual([child.name for child in children], ["numbers", "leaf", "numbers", "leaf", "numbers"])
+            for child in children[::2]:
+                self.assertIn("in generator", [each.name for each in child.children])
+            self.assertIn("leaf", [each.name for each in children[2].walk()])
+
+    def test_across_awaits(self):
+        async def work(name):
+            with stackweave.span(name):
+                for _ in range(3):
+                    leaf()
+                    await asyncio.sleep(0)
+
+        async def main():
+            await asyncio.gather(work("one"), work("two"))
+
+        for mechanism in self.each_mechanism():
+            replay = self.replay(self.trace(lambda: asyncio.run(main()), mechanism=mechanism))
+            for span in replay.called("work"):
+                inside = {each.name for each in span.walk()} & {"one", "two"}
+                self.assertEqual(len(inside), 1, "never one in the other")
+            leaves = [span for name in ("one", "two") for span in replay.called(name)]
+            self.assertEqual(sum(child.name == "leaf" for span in leaves for child in span.children), 6)
+
+
+class Tasks(TraceCase):
+    def test_they_have_their_names(self):
+        async def work():
+            await asyncio.sleep(0)
+
+        async def main():
+            await asyncio.gather(*(asyncio.create_task(work(), name=f"worker {number}") for number in range(3)))
+
+        for mechanism in self.each_mechanism():
+            trace = self.trace(lambda: asyncio.run(main()), mechanism=mechanism)
+            names = {event.name: event.values["object"] for event in trace.events() if event.role == "name"}
+            workers = {name: value for name, value in names.items() if name.startswith("worker")}
+            self.assertEqual(sorted(workers), ["worker 0", "worker 1", "worker 2"])
+            ran = {span.object for span in self.replay(trace).called("work")}
+            self.assertEqual(set(workers.values()), ran)
+
+    def test_asynchronous_generators_go_on_as_others_do(self):
+        async def numbers():
+            for number in range(3):
+                await asyncio.sleep(0)
+                yield number
+
+        async def main():
+            return [number async for number in numbers()]
+
+        for mechanism in self.each_mechanism():
+            spans = self.replay(self.trace(lambda: asyncio.run(main()), mechanism=mechanism)).called("numbers")
+            self.assertEqual(len(spans), 7)
+            self.assertEqual(set(objects(spans)), {0})
+
+
+@unittest.skipIf(greenlet is None, "greenlet is not installed")
+class Greenlets(TraceCase):
+    def test_they_have_spans_of_their_own(self):
+        def ping(count):
+            for _ in range(count):
+                leaf()
+                pong_let.switch()
+
+        def pong():
+            while True:
+                inner()
+
+        def inner():
+            leaf()
+            ping_let.switch()
+
+        for mechanism in self.each_mechanism():
+
+            def main():
+                ping_let.switch(3)
+
+            ping_let, pong_let = greenlet.greenlet(ping), greenlet.greenlet(pong)
+            replay = self.replay(self.trace(main, mechanism=mechanism))
+            calls = {
+                name: [span for span in replay.called(name) if span.kind != "open"]
+                for name in ("ping", "pong", "inner", "leaf")
+            }
+            self.assertEqual(
+                {name: len(spans) for name, spans in calls.items()}, {"ping": 1, "pong": 1, "inner": 3, "leaf": 6}
+            )
+            for span in replay.walk():
+                inside = {each.name for each in span.walk()}
+                if span.name == "ping":
+                    self.assertNotIn("inner", inside)
+                if span.name == "pong":
+                    self.assertNotIn("ping", inside)
+            pong_let.throw()
+
+    def test_random_switches_keep_every_stack(self):
+        import random
+
+        chance = random.Random(20261115)
+        runners = []
+
+        def switch():
+            others = [each for each in runners if not each.dead and each is not greenlet.getcurrent()]
+            if others:
+                chance.choice(others).switch()
+
+        def recurse(number, depth):
+            leaf()
+            if depth and chance.random() < 0.8:
+                switch()
+                recurse(number, depth - 1)
+                switch()
+
+        def run(number):
+            for _ in range(5):
+                recurse(number, 6)
+
+        def main():
+            runners[:] = [greenlet.greenlet(lambda number=number: run(number)) for number in range(4)]
+            while any(not runner.dead for runner in runners):
+                switch()
+
+        for mechanism in self.each_mechanism():
+            replay = self.replay(self.trace(main, mechanism=mechanism))
+            for span in replay.called("run"):
+                runs = sum(1 for each in span.walk() if each.name == "run")
+                self.assertEqual(runs, 1, "one greenlet does not run inside another")
+            self.assertEqual(sum(span.kind != "open" for span in replay.called("run")), 4)
+
+
+class Ends(TraceCase):
+    def test_one_that_another_thread_forgets(self):
+        def guarded():
+            try:
+                yield 1
+            finally:
+                leaf()
+
+        def forget():
+            held.clear()
+            gc.collect()
+
+        held = []
+        for mechanism in self.each_mechanism():
+            with self.tracing(mechanism=mechanism) as trace:
+                generator = guarded()
+                next(generator)
+                held.append(generator)
+                del generator
+                thread = threading.Thread(target=forget)
+                thread.start()
+                thread.join()
+            spans = self.replay(trace).called("guarded")
+            self.assertEqual([span.shape for span in spans], ["guarded", ("guarded", "leaf")])
+            self.assertEqual(len({span.thread for span in spans}), 2)
+
+    def test_one_that_is_alive_at_the_end_of_the_trace(self):
+        for mechanism in self.each_mechanism():
+            generators = [steps(3) for _ in range(100)]
+            trace = self.trace(lambda: [next(generator) for generator in generators], mechanism=mechanism)
+            self.assertEqual(len(self.replay(trace).called("steps")), 100)
+            self.assertEqual([next(generator) for generator in generators], [1] * 100)

@@ -1,0 +1,291 @@
+"""Spans nest as the calls did, hold each other's times, and say where they were called."""
+
+import contextlib
+import gc
+import io
+import json
+import os
+import pstats
+import time
+
+import stackweave
+from tests.trace_support import MECHANISMS, TraceCase, load
+
+PROGRAMS = ("asynchronous", "exceptions", "generators", "mixed", "recursion", "threads")
+
+
+def leaf():
+    return None
+
+
+def branch(depth):
+    leaf()
+    if depth:
+        branch(depth - 1)
+    leaf()
+
+
+def down(depth, then):
+    return down(depth - 1, then) if depth else then()
+
+
+class Nesting(TraceCase):
+    def test_a_span_lies_in_the_one_around_it(self):
+        for name in PROGRAMS:
+            for mechanism in self.each_mechanism():
+                with self.subTest(program=name):
+                    trace = self.trace(load(name).main, mechanism=mechanism)
+                    replay = self.replay(trace)
+                    self.assertGreater(sum(1 for _ in replay.walk()), 20)
+                    for span in replay.walk():
+                        self.assert_inside(span)
+
+    def assert_inside(self, span):
+        self.assertLessEqual(span.begin, span.end)
+        before = span.begin
+        for child in span.children:
+            self.assertLessEqual(before, child.begin, f"{child.name} in {span.name}")
+            self.assertLessEqual(child.end, span.end, f"{child.name} in {span.name}")
+            before = child.end
+
+    def test_the_shape_is_that_of_the_calls(self):
+        for mechanism in self.each_mechanism():
+            replay = self.replay(self.trace(lambda: branch(2), mechanism=mechanism))
+            inner = ("branch", "leaf", "leaf")
+            (outermost,) = (
+                span for span in replay.called("branch") if span.shape[2] != "leaf" and span.shape[2][2] == inner
+            )
+            self.assertEqual(outermost.shape, ("branch", "leaf", ("branch", "leaf", inner, "leaf"), "leaf"))
+
+    def test_mechanisms_tell_the_same(self):
+        for name in ("exceptions", "classes", "callbacks", "mixed", "recursion"):
+            with self.subTest(name):
+                main = load(name).main
+                main()
+                shapes = [self.shapes_of(main, mechanism) for mechanism in MECHANISMS]
+                self.assertEqual(shapes[0], shapes[1])
+
+    def shapes_of(self, main, mechanism):
+        replay = self.replay(self.trace(main, mechanism=mechanism))
+        (span,) = (span for span in replay.called("main") if span.key[0] == main.__code__.co_filename)
+        return span.shape
+
+    def test_an_exception_ends_what_it_leaves_before_it_is_handled(self):
+        def fall(depth):
+            if depth == 0:
+                raise KeyError("x")
+            fall(depth - 1)
+
+        def main():
+            try:
+                fall(3)
+            except KeyError:
+                leaf()
+
+        for mechanism in self.each_mechanism():
+            (span,) = self.replay(self.trace(main, mechanism=mechanism)).called("main")
+            self.assertEqual(span.shape, ("main", ("fall", ("fall", ("fall", "fall"))), "leaf"))
+            endings = {each.ending for each in span.walk() if each.name == "fall"}
+            self.assertEqual(len(endings), 1)
+
+    def test_frames_that_were_there_before_are_open(self):
+        """All of them, and a frame that a trace is started in is still there when it has returned."""
+
+        def start_and_return():
+            trace.start()
+            leaf()
+
+        def main():
+            down(300, start_and_return)
+            leaf()
+            trace.stop()
+
+        for mechanism in self.each_mechanism():
+            trace = self.tracing(mechanism=mechanism, gc=False)
+            main()
+            replay = self.replay(trace)
+            opened = replay.called("down")
+            self.assertEqual([span.kind for span in opened], ["open"] * 301)
+            self.assertEqual(len({span.begin for span in opened}), 1, "all of them with the start")
+            (span,) = replay.called("main")
+            self.assertEqual(
+                [child.name for child in span.children if child.name in ("down", "leaf")], ["down", "leaf"]
+            )
+            stats = {key[2].rpartition(".")[2]: row[:2] for key, row in trace.stats().stats.items()}
+            self.assertEqual((stats["down"], stats["main"]), ((0, 0), (0, 0)), "nobody has called them")
+            self.assertEqual(stats["leaf"], (2, 2))
+
+    def test_the_line_of_the_call_is_kept(self):
+        def main():
+            leaf()
+            (
+                leaf(),
+                leaf(),
+            )
+
+        first = main.__code__.co_firstlineno
+        for mechanism in self.each_mechanism():
+            spans = self.replay(self.trace(main, mechanism=mechanism)).called("leaf")
+            self.assertEqual([span.caller.line - first for span in spans], [1, 3, 4])
+            self.assertEqual({span.caller.name for span in spans}, {"main"})
+
+    def test_the_sum_is_the_time_that_passed(self):
+        began = time.perf_counter()
+        trace = self.trace(load("mixed").main)
+        passed = time.perf_counter() - began
+        replay = self.replay(trace)
+        for roots in replay.roots.values():
+            self.assertLess(sum(root.end - root.begin for root in roots) / 1e9, passed)
+        (main,) = (row for row in trace.top() if row.function == "main" and row.file == load("mixed").__file__)
+        (span,) = (span for span in replay.called("main") if span.key[0] == main.file)
+        self.assertAlmostEqual(main.total, (span.end - span.begin) / 1e9, places=7)
+        inside = sum(child.end - child.begin for child in span.children) / 1e9
+        self.assertAlmostEqual(main.own, main.total - inside, places=7)
+
+
+class Between(TraceCase):
+    """Other things that happen while calls are traced."""
+
+    def test_user_spans_and_calls_nest_in_each_other(self):
+        def main(trace):
+            with trace.span("outer"):
+                leaf()
+                with stackweave.span("inner"):
+                    leaf()
+                    stackweave.instant("now", stack=False)
+                leaf()
+
+        for mechanism in self.each_mechanism():
+            with self.tracing(mechanism=mechanism, gc=False) as trace:
+                main(trace)
+            replay = self.replay(trace)
+            (span,) = replay.called("main")
+            shown = ("main", ("outer", "leaf", ("inner", "leaf"), "leaf"))
+            self.assertEqual(without(span.shape, "__enter__", "__exit__", "span", "instant"), shown)
+            (stack,) = (stack for name, stack in replay.instants if name == "now")
+            self.assertEqual([name for name in stack if name in ("outer", "inner")], ["outer", "inner"])
+
+    def test_a_user_span_that_an_exception_leaves_is_over(self):
+        def fails(trace):
+            with trace.span("failing"):
+                raise KeyError("x")
+
+        with self.tracing(gc=False) as trace:
+            with contextlib.suppress(KeyError):
+                fails(trace)
+            leaf()
+        replay = self.replay(trace)
+        (span,) = replay.called("fails")
+        self.assertEqual([child.name for child in span.children], ["failing"])
+
+    def test_collections_are_spans(self):
+        class Cycle:
+            def __init__(self):
+                self.me = self
+
+            def __del__(self):
+                leaf()
+
+        def main():
+            Cycle()
+            gc.collect()
+            gc.collect(0)
+
+        gc.collect()
+        with self.tracing() as trace:
+            main()
+        replay = self.replay(trace)
+        begun = [event for event in trace.events() if event.kind == "gc"]
+        ended = [event for event in trace.events() if event.kind == "gc-end"]
+        self.assertEqual([event.values["generation"] for event in begun][-2:], [2, 0])
+        self.assertGreaterEqual(ended[-2].values["collected"], 1)
+        spans = [span for span in replay.walk() if span.kind == "gc"]
+        self.assertEqual([child.name for child in spans[-2].children if child.name == "__del__"], ["__del__"])
+
+    def test_a_pause_leaves_out_what_happens_in_it(self):
+        def before():
+            trace.pause()
+
+        def paused():
+            leaf()
+
+        def after():
+            trace.resume()
+            leaf()
+
+        def main():
+            before()
+            paused()
+            after()
+            branch(1)
+
+        for mechanism in self.each_mechanism():
+            with self.tracing(mechanism=mechanism, gc=False) as trace:
+                main()
+            replay = self.replay(trace)
+            self.assertEqual(replay.called("paused"), [])
+            self.assertEqual(len(replay.called("leaf")), 5)
+            self.assertEqual([len(span.children) > 0 for span in replay.called("branch")][-1], True)
+            stats = {key[2].rpartition(".")[2]: row[1] for key, row in trace.stats().stats.items()}
+            self.assertEqual((stats["main"], stats["branch"], stats["after"]), (1, 2, 0))
+
+
+class Exports(TraceCase):
+    """What others read is what was traced."""
+
+    def setUp(self):
+        super().setUp()
+        self.traced = self.trace(load("recursion").main)
+
+    def test_pstats_reads_it(self):
+        path = os.path.join(self.folder, "out.prof")
+        self.traced.export(path)
+        stats = pstats.Stats(path, stream=io.StringIO())
+        stats.sort_stats("cumulative").print_stats(5)
+        stats.print_callers("fibonacci")
+        (row,) = (row for key, row in stats.stats.items() if key[2] == "fibonacci")
+        self.assertEqual(row[:2], (1, 287))
+
+    def test_chrome_reads_it(self):
+        """Complete events of one thread nest, and there is one for each span."""
+        path = os.path.join(self.folder, "out.json")
+        self.traced.export(path, format="chrome")
+        with open(path) as file:
+            events = json.load(file)["traceEvents"]
+        spans = [event for event in events if event["ph"] in ("X", "B")]
+        self.assertEqual(sum(event["name"].endswith("fibonacci") for event in spans), 287)
+        ends = []
+        for event in spans:
+            if event["ph"] == "X":
+                while ends and ends[-1] <= event["ts"]:
+                    ends.pop()
+                self.assertTrue(not ends or event["ts"] + event["dur"] <= ends[-1] + 0.002, event)
+                ends.append(event["ts"] + event["dur"])
+
+    def test_every_format_takes_it(self):
+        for format in (
+            "perfetto",
+            "speedscope",
+            "pprof",
+            "folded",
+            "flamegraph",
+            "callgraph",
+            "dot",
+            "firefox",
+            "json",
+        ):
+            with self.subTest(format):
+                path = os.path.join(self.folder, f"out.{format}")
+                self.traced.export(path, format=format)
+                with open(path, "rb") as file:
+                    self.assertGreater(len(file.read()), 100)
+
+
+def without(shape, *names):
+    """A shape less those calls that say nothing here: what is inside them stays."""
+    if isinstance(shape, str):
+        return shape
+    inside = [
+        without(child, *names) for child in shape[1:] if (child if isinstance(child, str) else child[0]) not in names
+    ]
+    return (shape[0], *inside) if inside else shape[0]

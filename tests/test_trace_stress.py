@@ -1,0 +1,312 @@
+"""Many starts and stops, whatever goes on meanwhile; and recursion as deep as Python allows."""
+
+import contextlib
+import gc
+import itertools
+import os
+import sys
+import threading
+import time
+import unittest
+
+import stackweave
+from tests.support import run_python
+from tests.trace_support import MECHANISMS, TraceCase
+
+#: How often the longest test starts and stops. `make test` has little time; 10000 is meant.
+STARTS = int(os.environ.get("STACKWEAVE_TRACE_STARTS", "300"))
+
+
+def leaf():
+    return None
+
+
+def branch(depth):
+    leaf()
+    return branch(depth - 1) if depth else leaf()
+
+
+def steps():
+    while True:
+        leaf()
+        yield branch(2)
+
+
+async def awaits():
+    branch(1)
+
+
+def raises():
+    try:
+        branch(1)
+        raise KeyError("x")
+    finally:
+        leaf()
+
+
+class Cycle:
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        leaf()
+
+
+class Loud:
+    def __del__(self):
+        raise RuntimeError("in __del__")
+
+
+def everything():
+    """A little of each; it must not matter where in it a trace begins or ends."""
+    generator = steps()
+    while True:
+        branch(3)
+        yield
+        next(generator)
+        yield
+        with contextlib.suppress(StopIteration):
+            awaits().send(None)
+        yield
+        with contextlib.suppress(KeyError):
+            raises()
+        Cycle()
+        sorted([2, 1], key=lambda value: branch(value))
+        yield
+
+
+class StartsAndStops(TraceCase):
+    def test_again_and_again(self):
+        work = everything()
+        mechanisms = itertools.cycle(MECHANISMS)
+        for number in range(STARTS):
+            trace = self.tracing(mechanism=next(mechanisms), c_calls=False)
+            trace.start()
+            next(work)
+            trace.stop()
+            if number % 50 == 0:
+                self.replay(trace)
+                self.assertGreater(len(list(trace.events())), 2)
+        del work
+        gc.collect()
+
+    def test_at_any_depth_and_stopped_at_any_other(self):
+        def down(depth, action):
+            leaf()
+            if depth:
+                down(depth - 1, action)
+            else:
+                action()
+            leaf()
+
+        for mechanism in self.each_mechanism():
+            for start, stop in itertools.product((0, 3, 7), repeat=2):
+                trace = self.tracing(mechanism=mechanism, gc=False)
+                down(start, trace.start)
+                down(stop, trace.stop)
+                replay = self.replay(trace)
+                self.assertEqual(sum(span.kind == "open" for span in replay.called("down")), start + 1)
+                self.assertEqual(sum(span.kind == "call" for span in replay.called("down")), stop + 1)
+
+    def test_inside_a_collection(self):
+        def collect(action):
+            def callback(phase, _info):
+                if phase == "start":
+                    gc.callbacks.remove(callback)
+                    action()
+
+            gc.callbacks.append(callback)
+            gc.collect()
+
+        for mechanism in self.each_mechanism():
+            trace = self.tracing(mechanism=mechanism)
+            collect(trace.start)
+            Cycle()
+            collect(trace.stop)
+            self.replay(trace)
+
+    def test_inside_what_is_called_at_the_end_of_an_object(self):
+        class Ending:
+            def __init__(self, action):
+                self.action = action
+
+            def __del__(self):
+                self.action()
+
+        for mechanism in self.each_mechanism():
+            trace = self.tracing(mechanism=mechanism)
+            Ending(trace.start)
+            branch(2)
+            Ending(trace.stop)
+            self.assertEqual(len(self.replay(trace).called("branch")), 3)
+
+    def test_by_threads_while_others_work(self):
+        """Whoever comes second is told, and nothing is broken by it."""
+        finished, refused, done = threading.Event(), [], []
+
+        def work():
+            for _ in everything():
+                if finished.is_set():
+                    return
+
+        def trace(number):
+            for turn in range(STARTS // 10):
+                path = os.path.join(self.folder, f"{number}.swv")
+                trace = stackweave.trace(path, overwrite=True, mechanism=MECHANISMS[turn % 2 and number % 2])
+                try:
+                    trace.start()
+                except stackweave.StackweaveError as error:
+                    refused.append(str(error))
+                    continue
+                branch(2)
+                trace.stop()
+                done.append(trace)
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        tracers = [threading.Thread(target=trace, args=(number,)) for number in range(3)]
+        for thread in workers + tracers:
+            thread.start()
+        for thread in tracers:
+            thread.join()
+        finished.set()
+        for thread in workers:
+            thread.join()
+        self.assertGreater(len(done), 3)
+        self.replay(done[-1])
+
+    def test_pauses_everywhere(self):
+        for mechanism in self.each_mechanism():
+            work = everything()
+            with self.tracing(mechanism=mechanism) as trace:
+                for _ in range(100):
+                    next(work)
+                    trace.pause()
+                    next(work)
+                    trace.resume()
+            replay = self.replay(trace)
+            self.assertGreater(len(replay.called("branch")), 100)
+
+    def test_exceptions_at_the_end_of_objects(self):
+        seen = []
+        hook, sys.unraisablehook = sys.unraisablehook, lambda unraisable: seen.append(unraisable.exc_type)
+        try:
+            for mechanism in self.each_mechanism():
+                trace = self.trace(lambda: [Loud() and None for _ in range(10)], mechanism=mechanism)
+                self.assertEqual(len(self.replay(trace).called("__del__")), 10)
+        finally:
+            sys.unraisablehook = hook
+        self.assertEqual(seen, [RuntimeError] * 10 * len(MECHANISMS))
+
+
+RECURSION = """
+import sys
+limit, mechanism, path = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+import threading
+
+def deepest():
+    depth = 0
+    def down():
+        nonlocal depth
+        depth += 1
+        down()
+    try:
+        down()
+    except RecursionError as error:
+        return depth, str(error)
+
+def through_native():
+    depth = 0
+    def down(_):
+        nonlocal depth
+        depth += 1
+        list(map(down, [1]))
+    try:
+        down(None)
+    except RecursionError as error:
+        return depth
+
+def run():
+    sys.setrecursionlimit(limit)
+    answers.append(deepest())
+    answers.append(deepest())
+    if limit <= 1000:
+        answers.append(through_native())
+
+answers = []
+if mechanism != "none":
+    import stackweave
+    trace = stackweave.trace(path, overwrite=True, mechanism=mechanism, c_calls=len(sys.argv) > 4).start()
+threading.stack_size(512 << 20 if limit > 1000 else 0)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+if mechanism != "none":
+    trace.stop()
+    from tests.trace_support import Replay
+    replay = Replay(trace.events(thread=thread.native_id))
+    downs = len(replay.called("down"))
+    called = sum(answer[0] if isinstance(answer, tuple) else answer for answer in answers)
+    assert abs(downs - called) <= len(answers), (downs, called)
+print(answers)
+"""
+
+
+class Recursion(TraceCase):
+    """As deep as without a trace, and with the same error."""
+
+    def answers(self, limit, mechanism, *more):
+        return run_python(RECURSION, str(limit), mechanism, self.path, *more)
+
+    def test_to_the_usual_limit(self):
+        expected = self.answers(1000, "none")
+        for mechanism in self.each_mechanism():
+            self.assertEqual(self.answers(1000, mechanism), expected)
+
+    def test_to_a_limit_that_was_raised(self):
+        expected = self.answers(30000, "none")
+        for mechanism in self.each_mechanism():
+            self.assertEqual(self.answers(30000, mechanism), expected)
+
+    def test_with_native_calls(self):
+        expected = self.answers(1000, "none")
+        self.assertEqual(self.answers(1000, "profile", "native"), expected)
+
+    def test_on_the_usual_stack_with_a_high_limit(self):
+        """Calls from Python to Python take no native stack from 3.11 on, and must not with a trace."""
+        if sys.version_info < (3, 11):
+            raise unittest.SkipTest("calls take native stack here")
+        script = RECURSION.replace("512 << 20 if limit > 1000 else 0", "0")
+        expected = run_python(script, "30000", "none", self.path)
+        for mechanism in self.each_mechanism():
+            self.assertEqual(run_python(script, "30000", mechanism, self.path), expected)
+
+
+class Order(TraceCase):
+    def test_time_never_goes_back_across_threads_that_hand_over(self):
+        """One thread at a time, in turn: their spans do not overlap."""
+        turns = [threading.Semaphore(0) for _ in range(3)]
+
+        def run(number):
+            for _ in range(20):
+                turns[number].acquire()
+                alone()
+                turns[(number + 1) % 3].release()
+
+        def alone():
+            time.perf_counter()
+
+        for mechanism in self.each_mechanism():
+            with self.tracing(mechanism=mechanism) as trace:
+                threads = [threading.Thread(target=run, args=(number,)) for number in range(3)]
+                for thread in threads:
+                    thread.start()
+                turns[0].release()
+                for thread in threads:
+                    thread.join()
+                turns[0].acquire()
+            spans = sorted(self.replay(trace).called("alone"), key=lambda span: span.begin)
+            self.assertEqual(len(spans), 60)
+            order = list(dict.fromkeys(span.thread for span in spans))
+            self.assertEqual([order.index(span.thread) for span in spans], [0, 1, 2] * 20)
+            for first, second in itertools.pairwise(spans):
+                self.assertLessEqual(first.end, second.begin)

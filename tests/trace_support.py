@@ -1,0 +1,272 @@
+"""What the tests of the trace recorder share: traces, what was traced as spans and as counts, and others who count."""
+
+import contextlib
+import cProfile
+import gc
+import importlib
+import itertools
+import sys
+import threading
+from collections import Counter
+from typing import NamedTuple
+
+import stackweave
+from tests.recordings import RecordingCase
+
+#: How this Python can be made to tell of calls, the usual way first.
+MECHANISMS = ("monitoring", "profile") if sys.version_info >= (3, 12) else ("eval", "profile")
+#: Where native functions are, to cProfile and to us.
+NO_FILE = "~"
+
+
+def key_of(file, line, name):
+    """A function, as cProfile and as we tell of it: it has no qualified names, and 3.10 has none at all."""
+    return (file, line, name if file == NO_FILE else name.rpartition(".")[2])
+
+
+def key_of_code(code):
+    return key_of(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+class Counts:
+    """How often each function was called, and by whom. All calls, and of these the primitive ones."""
+
+    def __init__(self):
+        self.functions = {}
+        self.edges = {}
+
+    def add(self, table, key, calls, primitive):
+        before = table.get(key, (0, 0))
+        table[key] = (before[0] + calls, before[1] + primitive)
+
+    def of(self, *files):
+        """Only what functions of these files did, by their names."""
+        functions = {key[2]: counts for key, counts in self.functions.items() if key[0] in files}
+        return functions, {
+            (caller[2], callee[2]): counts for (caller, callee), counts in self.edges.items() if callee[0] in files
+        }
+
+    @classmethod
+    def from_stats(cls, stats):
+        """Functions that were only open are none that were called, and call nobody as far as a profiler can see."""
+        counts = cls()
+        called = {key for key, (_primitive, calls, _own, _total, _callers) in stats.stats.items() if calls}
+        for function, (primitive, calls, _own, _total, callers) in stats.stats.items():
+            if function in called:
+                counts.add(counts.functions, key_of(*function), calls, primitive)
+            for caller, (calls, primitive, _own, _total) in callers.items():
+                if caller in called and calls:
+                    counts.add(counts.edges, (key_of(*caller), key_of(*function)), calls, primitive)
+        return counts
+
+    @classmethod
+    def from_profiler(cls, entries, key):
+        """What cProfile's getstats() gave; `key` names a code object or a native function, or is None for it."""
+        counts = cls()
+        for entry in entries:
+            caller = key(entry.code)
+            if caller is None:
+                continue
+            counts.add(counts.functions, caller, entry.callcount, entry.callcount - entry.reccallcount)
+            for called in entry.calls or ():
+                callee = key(called.code)
+                if callee is not None:
+                    primitive = called.callcount - called.reccallcount
+                    counts.add(counts.edges, (caller, callee), called.callcount, primitive)
+        return counts
+
+
+class Reference:
+    """Counts calls, and writes down their order, of all threads with a profile function in Python."""
+
+    def __init__(self):
+        self.counts = Counts()
+        self.sequences = {}
+
+    def __call__(self, frame, event, _argument):
+        if frame.f_code is Reference.watch.__code__:
+            return
+        stack, sequence = self.sequences.setdefault(threading.get_ident(), ([], []))
+        key = key_of_code(frame.f_code)
+        if event == "call":
+            counts = self.counts
+            counts.add(counts.functions, key, 1, key not in stack)
+            if stack:
+                edge = (stack[-1], key)
+                counts.add(counts.edges, edge, 1, edge not in itertools.pairwise(stack))
+            stack.append(key)
+            sequence.append(key[2])
+        elif event == "return" and stack:
+            stack.pop()
+            sequence.append(None)
+
+    def watch(self, function):
+        threading.setprofile(self)
+        sys.setprofile(self)
+        try:
+            function()
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+
+
+class Span(NamedTuple):
+    name: str
+    #: What it is of: a function by file, line and name.
+    key: tuple
+    kind: str
+    begin: int
+    end: int
+    children: list
+    #: The generator or coroutine that it is a part of.
+    object: object
+    caller: object
+    thread: int
+    #: How it ended: "end", "yield", "raise"; None if it did not.
+    ending: object
+
+    def walk(self):
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def shape(self):
+        """It and what is inside by their names: a text for one that has nothing inside."""
+        return (self.name, *(child.shape for child in self.children)) if self.children else self.name
+
+
+class Open:
+    """A span whose end has not come."""
+
+    def __init__(self, event):
+        self.event, self.children = event, []
+
+    def close(self, time, ending):
+        event = self.event
+        frame = event.frame
+        return Span(
+            event.name.rpartition(".")[2] if frame is None or frame.kind == "python" else event.name,
+            key_of(frame.filename, frame.first_line, frame.name) if frame is not None else (None, None, event.name),
+            event.kind,
+            event.time_ns,
+            time,
+            self.children,
+            event.values.get("object"),
+            getattr(event, "caller", None),
+            event.thread,
+            ending,
+        )
+
+
+OPENING = ("begin", "resume", "open")
+
+
+class Replay:
+    """The spans of each thread. Fails if an end comes for nothing, or time goes back."""
+
+    def __init__(self, events):
+        self.roots, self.stacks, self.instants, last = {}, {}, [], {}
+        for event in events:
+            time = event.time_ns
+            assert time >= last.get(event.thread, time), f"{event} is before the one that it follows"
+            last[event.thread] = time
+            self.add(event)
+        self.unfinished = {
+            thread: [each.event.name for each in stack] for thread, stack in self.stacks.items() if stack
+        }
+        for thread, stack in self.stacks.items():
+            while stack:
+                self.end(thread, last[thread], None)
+
+    def add(self, event):
+        stack = self.stacks.setdefault(event.thread, [])
+        self.roots.setdefault(event.thread, [])
+        if event.role == "open":
+            depth = int(event.values["depth"])
+            assert depth <= len(stack), f"{event.name} is open at {depth}, and {len(stack)} are"
+            if depth < len(stack):
+                if stack[depth].event.name == event.name:
+                    return
+                while len(stack) > depth:
+                    self.end(event.thread, event.time_ns, None)
+        if event.role in OPENING:
+            stack.append(Open(event))
+        elif event.role == "end":
+            assert stack, f"{event.kind} of nothing at {event.time_ns}"
+            self.end(event.thread, event.time_ns, event.kind)
+        elif event.role in ("instant", "counter"):
+            self.instants.append((event.name, [each.event.name for each in stack]))
+
+    def end(self, thread, time, ending):
+        stack = self.stacks[thread]
+        span = stack.pop().close(time, ending)
+        (stack[-1].children if stack else self.roots[thread]).append(span)
+
+    def walk(self, thread=None):
+        for number, roots in self.roots.items():
+            if thread in (None, number):
+                for root in roots:
+                    yield from root.walk()
+
+    def called(self, name):
+        return [span for span in self.walk() if span.name == name]
+
+
+def load(name):
+    return importlib.import_module(f"tests.trace_programs.{name}")
+
+
+@contextlib.contextmanager
+def no_collections():
+    """Collections come when they like, and run what they find."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def profile(function, builtins=False):
+    """What cProfile counts while a function runs."""
+    with no_collections():
+        profiler = cProfile.Profile(builtins=builtins)
+        profiler.enable()
+        function()
+        profiler.disable()
+    return profiler.getstats()
+
+
+def reference(function):
+    watching = Reference()
+    with no_collections():
+        watching.watch(function)
+    return watching
+
+
+class TraceCase(RecordingCase):
+    """Has traces of its own, and can do something with each mechanism of this Python."""
+
+    def tracing(self, **options):
+        return stackweave.trace(self.path, overwrite=True, **options)
+
+    def trace(self, function, **options):
+        """The trace of one call."""
+        with no_collections(), self.tracing(**{"gc": False, **options}) as trace:
+            function()
+        return trace
+
+    def replay(self, trace, **selection):
+        replay = Replay(trace.events(**selection))
+        self.assertEqual(replay.unfinished, {}, "all spans end with the trace")
+        return replay
+
+    def each_mechanism(self):
+        for mechanism in MECHANISMS:
+            with self.subTest(mechanism=mechanism):
+                yield mechanism
+
+
+def multiset(values):
+    return dict(Counter(values))
