@@ -262,10 +262,16 @@ class TraceCase(RecordingCase):
         self.assertEqual(replay.unfinished, {}, "all spans end with the trace")
         return replay
 
+    #: Which one is tried: failures tell.
+    mechanism = "auto"
+
     def each_mechanism(self):
-        for mechanism in MECHANISMS:
-            with self.subTest(mechanism=mechanism):
-                yield mechanism
+        for self.mechanism in MECHANISMS:
+            yield self.mechanism
+        self.mechanism = "auto"
+
+    def _formatMessage(self, msg, standardMsg):
+        return f"{super()._formatMessage(msg, standardMsg)} (mechanism: {self.mechanism})"
 
 
 def multiset(values):

@@ -21,7 +21,8 @@ def compiled():
 
 
 def renamed(function):
-    code = function.__code__.replace(co_name="renamed")
+    qualified = {"co_qualname": "renamed"} if hasattr(function.__code__, "co_qualname") else {}
+    code = function.__code__.replace(co_name="renamed", **qualified)
     return types.FunctionType(code, function.__globals__)
 
 
