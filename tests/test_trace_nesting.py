@@ -2,10 +2,6 @@
 
 import contextlib
 import gc
-import io
-import json
-import os
-import pstats
 import time
 
 import stackweave
@@ -228,57 +224,6 @@ class Between(TraceCase):
             self.assertEqual([len(span.children) > 0 for span in replay.called("branch")][-1], True)
             stats = {key[2].rpartition(".")[2]: row[1] for key, row in trace.stats().stats.items()}
             self.assertEqual((stats["main"], stats["branch"], stats["after"]), (1, 2, 0))
-
-
-class Exports(TraceCase):
-    """What others read is what was traced."""
-
-    def setUp(self):
-        super().setUp()
-        self.traced = self.trace(load("recursion").main)
-
-    def test_pstats_reads_it(self):
-        path = os.path.join(self.folder, "out.prof")
-        self.traced.export(path)
-        stats = pstats.Stats(path, stream=io.StringIO())
-        stats.sort_stats("cumulative").print_stats(5)
-        stats.print_callers("fibonacci")
-        (row,) = (row for key, row in stats.stats.items() if key[2] == "fibonacci")
-        self.assertEqual(row[:2], (1, 287))
-
-    def test_chrome_reads_it(self):
-        """Complete events of one thread nest, and there is one for each span."""
-        path = os.path.join(self.folder, "out.json")
-        self.traced.export(path, format="chrome")
-        with open(path) as file:
-            events = json.load(file)["traceEvents"]
-        spans = [event for event in events if event["ph"] in ("X", "B")]
-        self.assertEqual(sum(event["name"].endswith("fibonacci") for event in spans), 287)
-        ends = []
-        for event in spans:
-            if event["ph"] == "X":
-                while ends and ends[-1] <= event["ts"]:
-                    ends.pop()
-                self.assertTrue(not ends or event["ts"] + event["dur"] <= ends[-1] + 0.002, event)
-                ends.append(event["ts"] + event["dur"])
-
-    def test_every_format_takes_it(self):
-        for format in (
-            "perfetto",
-            "speedscope",
-            "pprof",
-            "folded",
-            "flamegraph",
-            "callgraph",
-            "dot",
-            "firefox",
-            "json",
-        ):
-            with self.subTest(format):
-                path = os.path.join(self.folder, f"out.{format}")
-                self.traced.export(path, format=format)
-                with open(path, "rb") as file:
-                    self.assertGreater(len(file.read()), 100)
 
 
 def without(shape, *names):

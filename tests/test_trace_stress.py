@@ -1,17 +1,16 @@
-"""Many starts and stops, whatever goes on meanwhile; and recursion as deep as Python allows."""
+"""Many starts and stops, whatever goes on meanwhile."""
 
 import contextlib
 import gc
 import itertools
 import os
+import random
 import sys
 import threading
 import time
-import unittest
 
 import stackweave
-from tests.support import run_python
-from tests.trace_support import MECHANISMS, TraceCase
+from tests.trace_support import MECHANISMS, TraceCase, load, reference
 
 #: How often the longest test starts and stops. `make test` has little time; 10000 is meant.
 STARTS = int(os.environ.get("STACKWEAVE_TRACE_STARTS", "300"))
@@ -198,87 +197,57 @@ class StartsAndStops(TraceCase):
         self.assertEqual(seen, [RuntimeError] * 10 * len(MECHANISMS))
 
 
-RECURSION = """
-import sys
-limit, mechanism, path = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-import threading
+class Anywhere(TraceCase):
+    """A trace that is started, paused, resumed and stopped in the middle of whatever a program does."""
 
-def deepest():
-    depth = 0
-    def down():
-        nonlocal depth
-        depth += 1
-        down()
-    try:
-        down()
-    except RecursionError as error:
-        return depth, str(error)
+    def setUp(self):
+        super().setUp()
+        self.program = load("mixed")
+        actions = self.program.ACTIONS
+        self.addCleanup(setattr, self.program, "ACTIONS", actions)
+        self.toggle = lambda: None
 
-def through_native():
-    depth = 0
-    def down(_):
-        nonlocal depth
-        depth += 1
-        list(map(down, [1]))
-    try:
-        down(None)
-    except RecursionError as error:
-        return depth
+        def toggles(_chance, _depth):
+            self.toggle()
 
-def run():
-    sys.setrecursionlimit(limit)
-    answers.append(deepest())
-    answers.append(deepest())
-    if limit <= 1000:
-        answers.append(through_native())
+        self.program.ACTIONS = (*actions, toggles)
 
-answers = []
-if mechanism != "none":
-    import stackweave
-    trace = stackweave.trace(path, overwrite=True, mechanism=mechanism, c_calls=len(sys.argv) > 4).start()
-threading.stack_size(512 << 20 if limit > 1000 else 0)
-thread = threading.Thread(target=run)
-thread.start()
-thread.join()
-if mechanism != "none":
-    trace.stop()
-    from tests.trace_support import Replay
-    replay = Replay(trace.events(thread=thread.native_id))
-    downs = len(replay.called("down"))
-    called = sum(answer[0] if isinstance(answer, tuple) else answer for answer in answers)
-    assert abs(downs - called) <= len(answers), (downs, called)
-print(answers)
-"""
-
-
-class Recursion(TraceCase):
-    """As deep as without a trace, and with the same error."""
-
-    def answers(self, limit, mechanism, *more):
-        return run_python(RECURSION, str(limit), mechanism, self.path, *more)
-
-    def test_to_the_usual_limit(self):
-        expected = self.answers(1000, "none")
+    def test_what_is_recorded_is_what_can_be(self):
+        possible = set()
+        for seed in range(6):
+            self.program.main(seed * 1000, 500)
+            possible |= reference(lambda seed=seed: self.program.main(seed * 1000, 500)).counts.edges.keys()
+        mine = self.program.__file__
         for mechanism in self.each_mechanism():
-            self.assertEqual(self.answers(1000, mechanism), expected)
+            for seed in range(6):
+                traces = list(self.toggled(seed, mechanism))
+                self.assertGreater(len(traces), 1)
+                for trace in traces:
+                    for span in self.replay(trace).walk():
+                        edges = {
+                            (span.key, child.key) for child in span.children if child.key[0] == mine == span.key[0]
+                        }
+                        self.assertEqual(edges - possible, set())
 
-    def test_to_a_limit_that_was_raised(self):
-        expected = self.answers(30000, "none")
-        for mechanism in self.each_mechanism():
-            self.assertEqual(self.answers(30000, mechanism), expected)
+    def toggled(self, seed, mechanism):
+        """The traces that come about as the program goes on and something is done to them at random."""
+        chance, traces = random.Random(seed), []
 
-    def test_with_native_calls(self):
-        expected = self.answers(1000, "none")
-        self.assertEqual(self.answers(1000, "profile", "native"), expected)
+        def toggle():
+            if not traces or traces[-1].state == "stopped":
+                path = os.path.join(self.folder, f"{len(traces)}.swv")
+                traces.append(stackweave.trace(path, mechanism=mechanism, overwrite=True).start())
+            elif traces[-1].state == "paused":
+                traces[-1].resume()
+            else:
+                chance.choice((traces[-1].pause, traces[-1].stop))()
 
-    def test_on_the_usual_stack_with_a_high_limit(self):
-        """Calls from Python to Python take no native stack from 3.11 on, and must not with a trace."""
-        if sys.version_info < (3, 11):
-            raise unittest.SkipTest("calls take native stack here")
-        script = RECURSION.replace("512 << 20 if limit > 1000 else 0", "0")
-        expected = run_python(script, "30000", "none", self.path)
-        for mechanism in self.each_mechanism():
-            self.assertEqual(run_python(script, "30000", mechanism, self.path), expected)
+        self.toggle = toggle
+        self.program.main(seed * 1000, 500)
+        self.toggle = lambda: None
+        for trace in traces:
+            trace.stop()
+        return traces
 
 
 class Order(TraceCase):
