@@ -30,6 +30,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 AROUND = (os.path.dirname(stackweave.__file__) + os.sep, os.path.join(HERE, "trace_support.py"))
 
 
+#: cProfile looks up a native method by name at the type of its receiver: it finds what overrides it, or nothing. We have
+#: the names that the methods have where they are defined.
+OUR_NAMES = {
+    "Random.seed": "_random.Random.seed",
+    "Unpickler.find_class": "_pickle.Unpickler.find_class",
+    "from_bytes": "int.from_bytes",
+    "socket.close": "_socket.socket.close",
+}
+
+
 def is_around(key):
     return key[0].startswith(AROUND)
 
@@ -46,20 +56,27 @@ def code_key(code):
 
 
 def native_or_code_key(code):
-    return (NO_FILE, 0, native_name(code)) if isinstance(code, str) else key_of_code(code)
+    if not isinstance(code, str):
+        return key_of_code(code)
+    name = native_name(code)
+    return None if name is None else (NO_FILE, 0, name)
 
 
 def native_name(shown):
     """Native functions by the names that we have for them: cProfile shows a repr."""
+    if shown == "<method 'disable' of '_lsprof.Profiler' objects>":
+        return None
     for pattern, name in (
         (r"<method '(?P<name>.*)' of '(?P<type>.*)' objects>", "{type}.{name}"),
         (r"<built-in method (?P<name>[\w.]+)>", "{name}"),
         (r"<built-in method (?P<name>\w+) of type object at 0x\w+>", "{name}"),
+        (r"<function (?P<name>[\w.]+) at 0x\w+>", "{name}"),
     ):
         match = re.fullmatch(pattern, shown)
         if match:
-            return name.format(**match.groupdict())
-    return shown
+            shown = name.format(**match.groupdict())
+            break
+    return OUR_NAMES.get(shown, shown)
 
 
 def counted(main):
@@ -108,8 +125,12 @@ class SameAsCProfile(TraceCase):
         theirs = reference(program.main).counts.of(program.__file__)
         self.assertEqual(theirs[0]["fibonacci"], (34, 6))
         for mechanism in self.each_mechanism():
-            ours = Counts.from_stats(self.trace(program.main, mechanism=mechanism).stats())
-            self.assertEqual(ours.of(program.__file__), theirs)
+            functions, edges = Counts.from_stats(self.trace(program.main, mechanism=mechanism).stats()).of(
+                program.__file__
+            )
+            # Others begin to count inside of it.
+            edges.pop(("_bootstrap_inner", "run"), None)
+            self.assertEqual((functions, edges), theirs)
 
     def test_seeds_of_the_mixed_program(self):
         program = load("mixed")

@@ -33,7 +33,7 @@ class Exports(TraceCase):
         spans = [event for event in events if event["ph"] in ("X", "B")]
         self.assertEqual(sum(event["name"].endswith("fibonacci") for event in spans), 287)
         ends = []
-        for event in spans:
+        for event in sorted(spans, key=lambda event: (event["ts"], -event.get("dur", 0))):
             if event["ph"] == "X":
                 while ends and ends[-1] <= event["ts"]:
                     ends.pop()

@@ -237,7 +237,7 @@ class Ends(TraceCase):
                 thread = threading.Thread(target=forget)
                 thread.start()
                 thread.join()
-            spans = self.replay(trace).called("guarded")
+            spans = sorted(self.replay(trace).called("guarded"), key=lambda span: span.begin)
             self.assertEqual([span.shape for span in spans], ["guarded", ("guarded", "leaf")])
             self.assertEqual(len({span.thread for span in spans}), 2)
 

@@ -70,18 +70,18 @@ class Greenlets(TraceCase):
                 recurse(number, depth - 1)
                 switch()
 
-        def run(number):
+        def runs_alone(number):
             for _ in range(5):
                 recurse(number, 6)
 
         def main():
-            runners[:] = [greenlet.greenlet(lambda number=number: run(number)) for number in range(4)]
+            runners[:] = [greenlet.greenlet(lambda number=number: runs_alone(number)) for number in range(4)]
             while any(not runner.dead for runner in runners):
                 switch()
 
         for mechanism in self.each_mechanism():
             replay = self.replay(self.trace(main, mechanism=mechanism))
-            for span in replay.called("run"):
-                runs = sum(1 for each in span.walk() if each.name == "run")
+            for span in replay.called("runs_alone"):
+                runs = sum(1 for each in span.walk() if each.name == "runs_alone")
                 self.assertEqual(runs, 1, "one greenlet does not run inside another")
-            self.assertEqual(sum(span.kind != "open" for span in replay.called("run")), 4)
+            self.assertEqual(sum(span.kind != "open" for span in replay.called("runs_alone")), 4)

@@ -151,6 +151,8 @@ class Between(TraceCase):
                     stackweave.instant("now", stack=False)
                 leaf()
 
+        stackweave.span("imports what it needs")
+        stackweave.instant("so does this")
         for mechanism in self.each_mechanism():
             with self.tracing(mechanism=mechanism, gc=False) as trace:
                 main(trace)

@@ -10,7 +10,7 @@ from tests.support import PYTHON, ROOT
 from tests.trace_support import Replay, TraceCase
 
 #: How many calls the long trace has. With more of them it needs no more memory.
-CALLS = int(os.environ.get("STACKWEAVE_TRACE_CALLS", "3000000"))
+CALLS = int(os.environ.get("STACKWEAVE_TRACE_CALLS", "2000000"))
 
 BEGIN = """
 import os, signal, sys, threading, time, warnings
@@ -167,18 +167,18 @@ class Rings(TraceCase):
             return number
 
         def work():
-            for number in range(60000):
+            for number in range(150000):
                 leaf(number)
 
         def down(depth):
             return down(depth - 1) if depth else work()
 
         for mechanism in self.each_mechanism():
-            trace = self.trace(lambda: down(40), mechanism=mechanism, ring="128KB")
+            trace = self.trace(lambda: down(40), mechanism=mechanism, ring="64KB")
             replay = self.replay(trace)
             leaves = replay.called("leaf")
             self.assertGreater(len(leaves), 1000)
-            self.assertLess(len(leaves), 60000)
+            self.assertLess(len(leaves), 150000)
             (around,) = replay.called("work")
             self.assertEqual(around.kind, "open")
             self.assertEqual(len([child for child in around.children if child.name == "leaf"]), len(leaves))

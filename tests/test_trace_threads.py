@@ -32,6 +32,7 @@ def busy(stopped, started):
     started.release()
     while not stopped.is_set():
         portion(0)
+        time.sleep(0.0002)
 
 
 def idle(started, finished):
@@ -134,6 +135,7 @@ class Threads(TraceCase):
             started.release()
             while not stopped.is_set():
                 target()
+                time.sleep(0.0002)
 
         for mechanism in self.each_mechanism():
             stopped, target = threading.Event(), leaf

@@ -126,9 +126,12 @@ class Span(NamedTuple):
     ending: object
 
     def walk(self):
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        """It and all inside, in the order in which they began."""
+        left = [self]
+        while left:
+            span = left.pop()
+            yield span
+            left.extend(reversed(span.children))
 
     @property
     def shape(self):
@@ -167,6 +170,8 @@ class Replay:
 
     def __init__(self, events):
         self.roots, self.stacks, self.instants, last = {}, {}, [], {}
+        #: How many are open after what a thread has said to be open, if that was its last event.
+        self.said = {}
         for event in events:
             time = event.time_ns
             assert time >= last.get(event.thread, time), f"{event} is before the one that it follows"
@@ -182,14 +187,19 @@ class Replay:
     def add(self, event):
         stack = self.stacks.setdefault(event.thread, [])
         self.roots.setdefault(event.thread, [])
-        if event.role == "open":
-            depth = int(event.values["depth"])
+        depth = int(event.values["depth"]) if event.role == "open" else None
+        said = self.said.pop(event.thread, None)
+        if said is not None and depth != said:
+            self.end_inside(event, said)
+        if depth is not None:
             assert depth <= len(stack), f"{event.name} is open at {depth}, and {len(stack)} are"
+            if event.name is None:
+                return self.end_inside(event, depth)
+            self.said[event.thread] = depth + 1
             if depth < len(stack):
                 if stack[depth].event.name == event.name:
-                    return
-                while len(stack) > depth:
-                    self.end(event.thread, event.time_ns, None)
+                    return None
+                self.end_inside(event, depth)
         if event.role in OPENING:
             stack.append(Open(event))
         elif event.role == "end":
@@ -197,6 +207,11 @@ class Replay:
             self.end(event.thread, event.time_ns, event.kind)
         elif event.role in ("instant", "counter"):
             self.instants.append((event.name, [each.event.name for each in stack]))
+        return None
+
+    def end_inside(self, event, depth):
+        while len(self.stacks[event.thread]) > depth:
+            self.end(event.thread, event.time_ns, None)
 
     def end(self, thread, time, ending):
         stack = self.stacks[thread]
@@ -249,7 +264,9 @@ class TraceCase(RecordingCase):
     """Has traces of its own, and can do something with each mechanism of this Python."""
 
     def tracing(self, **options):
-        return stackweave.trace(self.path, overwrite=True, **options)
+        trace = stackweave.trace(self.path, overwrite=True, **options)
+        self.addCleanup(lambda: trace.state in ("recording", "paused") and trace.stop())
+        return trace
 
     def trace(self, function, **options):
         """The trace of one call."""
