@@ -30,8 +30,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 AROUND = (os.path.dirname(stackweave.__file__) + os.sep, os.path.join(HERE, "trace_support.py"))
 
 
-#: cProfile looks up a native method by name at the type of its receiver: it finds what overrides it, or nothing. We have
-#: the names that the methods have where they are defined.
+#: cProfile looks up a native method by name at the type of its receiver: it finds what overrides it, or nothing. We
+#: have the names that the methods have where they are defined.
 OUR_NAMES = {
     "Random.seed": "_random.Random.seed",
     "Unpickler.find_class": "_pickle.Unpickler.find_class",

@@ -52,7 +52,10 @@ if mechanism != "none":
     trace.stop()
     downs = sum(event.role == "begin" and event.name == "down" for event in trace.events())
     called = sum(answer[0] if isinstance(answer, tuple) else answer for answer in answers)
-    assert abs(downs - called) <= len(answers), (downs, called)
+    if sys.version_info[:2] == (3, 11) and mechanism == "eval" and limit > 1000:
+        assert 0 < downs <= called, (downs, called)
+    else:
+        assert abs(downs - called) <= len(answers), (downs, called)
 print(answers)
 """
 
@@ -78,7 +81,10 @@ class Recursion(TraceCase):
         self.assertEqual(self.answers(1000, "profile", "native"), expected)
 
     def test_on_the_usual_stack_with_a_high_limit(self):
-        """Calls from Python to Python take no native stack from 3.11 on, and must not with a trace."""
+        """Calls from Python to Python take no native stack from 3.11 on, and must not with a trace.
+
+        The evaluation hook of 3.11 takes some for each: where that is short, it steps aside, and calls are missing.
+        """
         if sys.version_info < (3, 11):
             raise unittest.SkipTest("calls take native stack here")
         script = RECURSION.replace("512 << 20 if limit > 1000 else 0", "0")

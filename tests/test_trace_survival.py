@@ -105,8 +105,9 @@ print("done", len(caught), "could not be written" in str(caught[0].message))
 """
         self.assertEqual(self.run_script(BEGIN + script), "done 1 True\n")
         opened = stackweave.open(self.path)
-        replay = Replay(opened.events())
+        replay = Replay(opened.events(), is_whole=False)
         self.assertGreater(len(of_program(replay, "leaf")), 100)
+        self.assertGreater(opened.tree().calls + sum(row.calls for row in opened.top()), 100)
         self.assertNotEqual(opened.info()["missing"], [])
 
 

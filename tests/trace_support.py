@@ -166,9 +166,10 @@ OPENING = ("begin", "resume", "open")
 
 
 class Replay:
-    """The spans of each thread. Fails if an end comes for nothing, or time goes back."""
+    """The spans of each thread. Fails if time goes back, or, unless something was lost, an end comes for nothing."""
 
-    def __init__(self, events):
+    def __init__(self, events, is_whole=True):
+        self.is_whole = is_whole
         self.roots, self.stacks, self.instants, last = {}, {}, [], {}
         #: How many are open after what a thread has said to be open, if that was its last event.
         self.said = {}
@@ -203,8 +204,9 @@ class Replay:
         if event.role in OPENING:
             stack.append(Open(event))
         elif event.role == "end":
-            assert stack, f"{event.kind} of nothing at {event.time_ns}"
-            self.end(event.thread, event.time_ns, event.kind)
+            assert stack or not self.is_whole, f"{event.kind} of nothing at {event.time_ns}"
+            if stack:
+                self.end(event.thread, event.time_ns, event.kind)
         elif event.role in ("instant", "counter"):
             self.instants.append((event.name, [each.event.name for each in stack]))
         return None
