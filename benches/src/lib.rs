@@ -17,6 +17,7 @@ mod recording;
 mod report;
 mod statistics;
 mod symbolize;
+mod trace;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -68,6 +69,13 @@ fn bench(options: &Options) -> io::Result<()> {
                 write!(out, "{}", stage.describe())?;
                 out.flush()?;
                 stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;
+            }
+            Area::Trace => {
+                let stage = trace::Stage::set(options)?;
+                write!(out, "{}", stage.describe())?;
+                out.flush()?;
+                let tables = stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;
+                write!(out, "\n{tables}")?;
             }
             Area::Export => {
                 let stage = export::Stage::set()?;

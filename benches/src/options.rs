@@ -5,8 +5,8 @@ use std::path::PathBuf;
 pub(crate) const USAGE: &str = "\
 usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--package PATH] [--json PATH]
 
-  --area AREA  measure this area only (default: all; there are: native, symbolize, record, recording, export,
-               python, host)
+  --area AREA  measure this area only (default: all; there are: native, symbolize, record, recording, trace,
+               export, python, host)
   --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
   --quick      fewer rounds: a look, not a result
   --package PATH
@@ -53,14 +53,23 @@ pub(crate) enum Area {
     Symbolize,
     Record,
     Recording,
+    Trace,
     Export,
     Python,
     Host,
 }
 
 impl Area {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Native, Self::Symbolize, Self::Record, Self::Recording, Self::Export, Self::Python, Self::Host];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Native,
+        Self::Symbolize,
+        Self::Record,
+        Self::Recording,
+        Self::Trace,
+        Self::Export,
+        Self::Python,
+        Self::Host,
+    ];
 
     /// What the names of its benches begin with.
     pub(crate) fn name(self) -> &'static str {
@@ -69,6 +78,7 @@ impl Area {
             Self::Symbolize => "symbolize",
             Self::Record => "record",
             Self::Recording => "recording",
+            Self::Trace => "trace",
             Self::Export => "export",
             Self::Python => "python",
             Self::Host => "host",

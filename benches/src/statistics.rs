@@ -12,6 +12,14 @@ pub(crate) fn median(samples: &[f64]) -> Option<f64> {
     }
 }
 
+/// How far the middle half of the samples is apart; `None` without samples.
+pub(crate) fn spread(samples: &[f64]) -> Option<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let quarter = sorted.len() / 4;
+    Some(sorted.get(sorted.len().checked_sub(quarter + 1)?)? - sorted.get(quarter)?)
+}
+
 /// The median of what each round's sample exceeds that round's baseline by.
 pub(crate) fn median_excess(samples: &[f64], baseline: &[f64]) -> Option<f64> {
     let excess = samples.iter().zip(baseline).map(|(sample, base)| sample - base).collect::<Vec<_>>();
@@ -37,6 +45,14 @@ mod tests {
     #[test]
     fn one_wild_sample_does_not_move_the_median() {
         close(median(&[10.0, 11.0, 12.0, 13.0, 1e9]), 12.0);
+    }
+
+    #[test]
+    fn spread_leaves_the_outer_quarters_out() {
+        close(spread(&[1.0, 10.0, 12.0, 11.0, 90.0]), 2.0);
+        close(spread(&[3.0, 4.0]), 1.0);
+        close(spread(&[7.0]), 0.0);
+        assert_eq!(spread(&[]), None);
     }
 
     #[test]

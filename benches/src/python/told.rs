@@ -4,22 +4,31 @@ use crate::report::{Case, Entry, Outcome, json};
 use crate::statistics::median;
 
 /// All that the scripts may speak of; ours comes first in every case.
-pub(super) const CONTENDERS: [&str; 29] = [
+pub(super) const CONTENDERS: [&str; 38] = [
     "ours",
     "ours, id",
     "ours, Python",
+    "ours, C calls",
+    "ours, demotion",
+    "ours, and top",
     "PyTorch's way",
     "torch",
     "torch fast",
     "torch addr2line",
     "torch dladdr",
     "torch, with stop",
+    "torch x 10",
     "sys._getframe",
     "traceback",
     "faulthandler",
     "viztracer",
     "viztracer, raw",
+    "viztracer, no C",
     "viztracer x 10",
+    "viztracer, no C x 10",
+    "yappi",
+    "empty hook",
+    "plain",
     "memray",
     "cProfile",
     "capture only",
@@ -35,7 +44,7 @@ pub(super) const CONTENDERS: [&str; 29] = [
     "inferno",
     "target",
 ];
-const UNITS: [&str; 5] = ["ns", "us", "ms", "bytes", "MB"];
+const UNITS: [&str; 6] = ["ns", "us", "ms", "bytes", "MB", "x"];
 
 /// One line of a script.
 #[derive(Debug, PartialEq)]
@@ -63,6 +72,11 @@ impl Told {
     pub(crate) fn absent(bench: &str, case: &str, unit: &str, peer: &str, why: String) -> Option<Self> {
         let told = Self::new(bench, case, unit, peer, 0.0)?;
         Some(Self { outcome: Outcome::Absent(why), ..told })
+    }
+
+    /// What was told of this contender in this case of the bench; nothing where there is no figure.
+    pub(crate) fn cost_in(&self, bench: &str, case: &str, peer: &str) -> Option<f64> {
+        (self.bench == bench && self.case == case && self.peer == peer).then(|| self.outcome.cost()).flatten()
     }
 
     /// As a script would write it.

@@ -67,7 +67,7 @@ fn cell(case: &Case, entry: &Entry) -> String {
 }
 
 /// The first column to the left, the others to the right, each as wide as its widest cell.
-fn aligned(lines: &[Vec<String>]) -> String {
+pub(crate) fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()
@@ -86,7 +86,7 @@ fn aligned(lines: &[Vec<String>]) -> String {
 }
 
 /// Three digits that say something.
-fn figure(value: f64) -> String {
+pub(crate) fn figure(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),
         size if size >= 9.995 => format!("{value:.1}"),
