@@ -181,6 +181,30 @@ class EmptyHook(Tool):
         self.set(None, None)
 
 
+class HooksOnly(Tool):
+    """Our hooks, which tell somebody who does nothing."""
+
+    name = "hooks only"
+    words = 0
+
+    def __init__(self, folder, library, entries):
+        library = ctypes.PyDLL(library)
+        self.install, self.stop = library.stackweave_bench_hooks_start, library.stackweave_bench_hooks_stop
+        self.install.restype, self.stop.restype = ctypes.c_char_p, None
+
+    def start(self):
+        why = self.install(self.words)
+        if why:
+            raise RuntimeError(why.decode())
+
+
+class HooksAndWords(HooksOnly):
+    """The same, and 16 bytes for each event to a ring in the cache."""
+
+    name = "hooks, words"
+    words = 1
+
+
 class Torch(Tool):
     """torch.profiler with stacks: every call in memory; a tree when it is stopped, JSON when it is exported."""
 
@@ -207,7 +231,20 @@ class Torch(Tool):
         self.profiler.export_chrome_trace(self.path)
 
 
-ALL = (Plain, Ours, OursWithC, OursDemoting, Profile, VizTracer, VizTracerWithoutC, Yappi, EmptyHook, Torch)
+ALL = (
+    Plain,
+    Ours,
+    OursWithC,
+    OursDemoting,
+    Profile,
+    VizTracer,
+    VizTracerWithoutC,
+    Yappi,
+    EmptyHook,
+    HooksOnly,
+    HooksAndWords,
+    Torch,
+)
 
 
 def named(name):

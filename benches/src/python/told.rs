@@ -4,7 +4,7 @@ use crate::report::{Case, Entry, Outcome, json};
 use crate::statistics::median;
 
 /// All that the scripts may speak of; ours comes first in every case.
-pub(super) const CONTENDERS: [&str; 38] = [
+pub(super) const CONTENDERS: [&str; 40] = [
     "ours",
     "ours, id",
     "ours, Python",
@@ -28,6 +28,8 @@ pub(super) const CONTENDERS: [&str; 38] = [
     "viztracer, no C x 10",
     "yappi",
     "empty hook",
+    "hooks only",
+    "hooks, words",
     "plain",
     "memray",
     "cProfile",

@@ -13,7 +13,7 @@ mod plan;
 mod program;
 mod read;
 mod this_process;
-mod words;
+pub(crate) mod words;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -12,7 +12,7 @@ const END: u64 = 4;
 
 /// Ticks of the processor.
 #[inline]
-pub(super) fn ticks() -> u64 {
+pub(crate) fn ticks() -> u64 {
     // SAFETY: reads a register that every processor of this platform has.
     unsafe { _rdtsc() }
 }

@@ -6,6 +6,7 @@
 
 mod empty_hook;
 mod environment;
+mod limits;
 mod plan;
 mod table;
 

@@ -5,7 +5,7 @@ use std::iter;
 use crate::options::Effort;
 
 /// What traces, as the scripts and the report call it.
-pub(super) const TOOLS: [&str; 9] = [
+pub(super) const TOOLS: [&str; 11] = [
     "ours",
     "ours, C calls",
     "ours, demotion",
@@ -14,6 +14,8 @@ pub(super) const TOOLS: [&str; 9] = [
     "viztracer, no C",
     "yappi",
     "empty hook",
+    "hooks only",
+    "hooks, words",
     "plain",
 ];
 pub(super) const TORCH: &str = "torch";
