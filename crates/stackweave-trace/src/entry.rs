@@ -8,6 +8,8 @@ use stackweave_core::{Call, RawFrame, RawFrameKind};
 pub(crate) enum Form {
     /// A Python function.
     Call,
+    /// One that was open before anybody looked, or that has come back with its greenlet.
+    Earlier,
     /// A generator or a coroutine that has begun.
     Generator,
     /// One that goes on.
@@ -78,7 +80,6 @@ impl Entry {
         self.status == Status::Written
     }
 
-    /// What is recorded at its end if nothing better is known.
     pub(crate) fn is_span(&self) -> bool {
         self.form == Form::Span
     }

@@ -27,6 +27,7 @@ mod engine;
 #[cfg(test)]
 mod engine_tests;
 mod entry;
+mod error;
 #[cfg(test)]
 mod fake;
 mod kinds;
@@ -40,10 +41,13 @@ mod shadow;
 mod sink;
 mod snapshot;
 mod spans;
+mod stats;
 mod thread;
 mod trace;
 
 pub use asking::{DescribedCall, Describer, Description};
+pub use error::TraceError;
 pub use options::{Demotion, DescribedFunctions, TraceOptions};
 pub use spans::{begin_span, end_collection, end_span, is_tracing, start_collection, write_open};
-pub use trace::{DemotedFunction, Trace, TraceError, TraceStats, mark_waiting};
+pub use stats::{DemotedFunction, TraceStats};
+pub use trace::{Trace, mark_waiting};

@@ -145,7 +145,7 @@ impl Session {
     }
 
     /// A bit for each pattern of described functions that stands for this one, and whether native stacks are wanted.
-    fn descriptions_of(&self, names: FunctionNames<'_>) -> (u64, bool) {
+    fn descriptions_of(&self, names: FunctionNames<'_>, is_qualified: bool) -> (u64, bool) {
         let full = names.module.map(|module| format!("{module}.{}", names.function));
         let (mut matched, mut native) = (0, false);
         for (place, described) in self.described.iter().enumerate() {
@@ -155,7 +155,8 @@ impl Session {
                 Part::File => names.file,
                 Part::Any => full.as_deref(),
             };
-            let is_it = text.is_some_and(|text| described.pattern.is_whole(text));
+            let is_it = text.is_some_and(|text| described.pattern.is_whole(text))
+                || (!is_qualified && may_stand_for(&described.pattern, names));
             matched |= u64::from(is_it) << (place % 64);
             native |= is_it && described.native;
         }
@@ -198,6 +199,17 @@ impl Session {
     }
 }
 
+/// Whether a pattern for a qualified name may stand for a function of which only the last name is known: on 3.10.
+fn may_stand_for(pattern: &Pattern, names: FunctionNames<'_>) -> bool {
+    let (around, last) = pattern.text.rsplit_once('.').unwrap_or(("", &pattern.text));
+    let is_there = match pattern.part {
+        Part::Function => true,
+        Part::Any => names.module.is_some_and(|module| around.starts_with(module)),
+        Part::Module | Part::File => false,
+    };
+    is_there && last == names.function
+}
+
 impl Library for Session {
     fn number(&self, code: u64) -> Option<u32> {
         if let Some(known) = known_code(code) {
@@ -230,7 +242,8 @@ impl Library for Session {
             count(&self.left_out);
             return self.codes.set_state(number, State::LeftOut);
         }
-        match self.descriptions_of(names) {
+        let is_qualified = location.as_ref().is_some_and(|location| location.qualname.is_some());
+        match self.descriptions_of(names, is_qualified) {
             (0, _) => self.codes.set_state(number, plain),
             (matched, native) => self.codes.describe(number, Described { matched, native, otherwise: plain }),
         }

@@ -5,6 +5,7 @@
 use stackweave_recording::live::ChunkStart;
 
 use crate::blocks;
+use crate::entry::Entry;
 use crate::session;
 use crate::sink::What;
 
@@ -21,11 +22,10 @@ pub(crate) fn write(chunk: &mut ChunkStart<'_>) {
         return;
     }
     let room = chunk.room_for(kind) as u64;
-    let mut depth = 0;
-    for entry in (1..=shadow.len()).map(|place| shadow.at(place)).filter(crate::entry::Entry::is_written) {
+    let entries = (1..=shadow.len()).map(|place| shadow.at(place)).filter(Entry::is_written);
+    for (depth, entry) in (0..).zip(entries) {
         if depth + room >= written && !chunk.record_at(ticks, kind, &[entry.call, depth]) {
             return;
         }
-        depth += 1;
     }
 }

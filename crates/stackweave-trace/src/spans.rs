@@ -1,6 +1,6 @@
 //! Spans of the program's, and garbage collections: they lie on shadow stacks among the calls.
 
-use stackweave_core::RawFrame;
+use stackweave_core::{Call, RawFrame};
 use stackweave_cpython::PythonSource;
 use stackweave_cpython::calls::{CallFrame, FrameAt};
 use stackweave_store::label;
@@ -86,7 +86,7 @@ pub unsafe fn begin_span(frame: RawFrame, record: impl FnOnce()) {
     // SAFETY: passed on to the caller.
     unsafe { be_here(block, session) };
     let top = *block.thread.shadow.top();
-    let call = call_of_label(frame).map(|call| call.to_bits());
+    let call = call_of_label(frame).map(Call::to_bits);
     let entry = Entry { key: top.key | INSIDE, call: call.unwrap_or(0), form: Form::Span, ..top };
     if call.is_none() {
         return block.thread.shadow.push(Entry { status: Status::Hidden, ..entry });

@@ -139,7 +139,7 @@ impl Thread {
             let top = *self.shadow.top();
             if top.is_span() && top.is_written() {
                 spans.push(top.call);
-            } else if top.is_frame() {
+            } else if top.is_frame() && top.form != Form::Earlier {
                 count(&pen.rules.repairs);
             }
             self.end(pen, ticks, What::Return);
@@ -220,7 +220,7 @@ impl Thread {
         }
     }
 
-    /// Makes the shadow stack equal the real one, whose frames come outermost first. Says whether it was not.
+    /// Makes the shadow stack equal the real one, whose frames come outermost first. Says whether something was wrong.
     pub(crate) fn align<S: Sink>(&self, pen: Pen<'_, S>, ticks: u64, real: impl Iterator<Item = Seen>) -> bool {
         let mut real = real.peekable();
         let mut place = 0;
@@ -231,7 +231,9 @@ impl Thread {
             }
             place += 1;
         }
-        let mut is_changed = self.shadow.len() > place;
+        // What was open before is not always told to end.
+        let is_late = |place| matches!(self.shadow.at(place), entry if entry.is_frame() && entry.form != Form::Earlier);
+        let mut is_changed = (place + 1..=self.shadow.len()).any(is_late);
         self.put_away(pen, ticks, place);
         for seen in real {
             is_changed = true;
@@ -329,12 +331,12 @@ fn record_begin<S: Sink>(pen: Pen<'_, S>, entry: &Entry) {
         Form::Generator => pen.sink.record(ticks, What::Generator, &[call, entry.key]),
         Form::Resumed => pen.sink.record(ticks, What::Resume, &[call, entry.key]),
         Form::Native => pen.sink.record(ticks, What::NativeCall, &[call]),
-        Form::Call | Form::Span | Form::Collection => pen.sink.record(ticks, What::Call, &[call]),
+        Form::Call | Form::Earlier | Form::Span | Form::Collection => pen.sink.record(ticks, What::Call, &[call]),
     }
 }
 
 fn entry_of(seen: Seen, began: u64) -> Entry {
-    let form = if seen.is_generator { Form::Resumed } else { Form::Call };
+    let form = if seen.is_generator { Form::Resumed } else { Form::Earlier };
     let (key, call, code) = (seen.address, seen.call, seen.code);
     Entry { key, call, code, form, status: Status::Written, began, inside: 0 }
 }

@@ -1,106 +1,27 @@
 //! A trace from its start to its end, as programs see it.
 
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use stackweave_core::{CodeId, FrameSource, RawFrame};
 use stackweave_cpython::PythonSource;
-use stackweave_cpython::calls::{HookError, HookOptions, Hooks, Mechanism};
+use stackweave_cpython::calls::{HookOptions, Hooks, Mechanism};
 use stackweave_recording::Recorder;
 use stackweave_recording::clock::Clock;
-use stackweave_store::{AddressMap, label};
+use stackweave_store::AddressMap;
 
 use crate::blocks;
 use crate::codes::Codes;
+use crate::error::TraceError;
 use crate::kinds::{HotKinds, Kinds};
 use crate::observer::{self, Observer};
 use crate::options::TraceOptions;
 use crate::rules::{Limits, Rules};
 use crate::session::{self, DemotionTicks, Session};
-use crate::sink::{Sink, What};
 use crate::snapshot;
+use crate::stats::{TraceStats, write_notes};
 
-const NANOSECONDS: u64 = 1_000_000_000;
-
-/// Why calls can't be traced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TraceError {
-    /// There is a trace already.
-    AlreadyTracing,
-    /// The recording has no kinds of events left.
-    NoKinds,
-    /// This thread is being asked about a call.
-    Asked,
-    /// The interpreter can't be made to tell.
-    Hooks(HookError),
-}
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AlreadyTracing => f.write_str("calls are traced already, and only one trace can run at a time"),
-            Self::NoKinds => f.write_str("the recording has too many kinds of events already"),
-            Self::Asked => f.write_str("a trace can't be changed by what describes its calls"),
-            Self::Hooks(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for TraceError {}
-
-impl From<HookError> for TraceError {
-    fn from(error: HookError) -> Self {
-        match error {
-            HookError::AlreadyInstalled => Self::AlreadyTracing,
-            error => Self::Hooks(error),
-        }
-    }
-}
-
-/// A function that is not told of any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DemotedFunction {
-    /// Its qualified name.
-    pub name: String,
-    /// Its file.
-    pub filename: String,
-    /// The line that it begins on.
-    pub first_line: Option<u32>,
-    /// How many of its calls were recorded.
-    pub calls: u64,
-    /// What they took on average.
-    pub mean: Duration,
-}
-
-/// What a trace has seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceStats {
-    /// How calls were heard of.
-    pub mechanism: Mechanism,
-    /// Why not in the way that is best for this version.
-    pub fallback_reason: Option<String>,
-    /// Calls that were recorded, begun or gone on.
-    pub calls: u64,
-    /// How often a thread was not where it should have been: greenlets, frames that nobody told of.
-    pub repairs: u64,
-    /// Ends of what nobody saw begin.
-    pub ignored_ends: u64,
-    /// Calls that came after `max_events`.
-    pub dropped: u64,
-    /// Calls that were too short or too deep.
-    pub hidden: u64,
-    /// Functions that the filters have left out.
-    pub left_out: u64,
-    /// How often the C stack was so full that deeper calls were not told of.
-    pub stepped_aside: u64,
-    /// Threads that were traced.
-    pub threads: u64,
-    /// Functions that are not told of any more.
-    pub demoted: Vec<DemotedFunction>,
-}
+pub(crate) const NANOSECONDS: u64 = 1_000_000_000;
 
 /// A trace that runs, or is paused. There is one at a time in a process.
 #[derive(Debug)]
@@ -108,10 +29,10 @@ pub struct Trace {
     hooks: Option<Hooks>,
     options: HookOptions,
     way: u8,
-    ticks_per_second: u64,
-    mechanism: Mechanism,
-    fallback_reason: Option<String>,
-    stepped_aside: u64,
+    pub(crate) ticks_per_second: u64,
+    pub(crate) mechanism: Mechanism,
+    pub(crate) fallback_reason: Option<String>,
+    pub(crate) stepped_aside: u64,
     /// Whether it was stopped: another may run now.
     is_over: bool,
 }
@@ -302,49 +223,6 @@ impl Trace {
             }
         }
     }
-
-    fn stats(&self, session: Option<&Session>) -> TraceStats {
-        let (mut calls, mut threads) = (0, 0);
-        // SAFETY: the callers hold the GIL.
-        unsafe {
-            blocks::visit(|block| {
-                calls += block.calls.get();
-                threads += u64::from(block.calls.get() > 0);
-            });
-        }
-        let count = |of: fn(&Rules) -> &Cell<u64>| session.map_or(0, |session| of(&session.rules).get());
-        TraceStats {
-            mechanism: self.mechanism,
-            fallback_reason: self.fallback_reason.clone(),
-            calls: calls + session.map_or(0, |session| session.ended_calls.get()),
-            repairs: count(|rules| &rules.repairs),
-            ignored_ends: count(|rules| &rules.ignored_ends),
-            dropped: count(|rules| &rules.dropped),
-            hidden: count(|rules| &rules.hidden),
-            left_out: session.map_or(0, |session| session.left_out.get()),
-            stepped_aside: self.stepped_aside,
-            threads: threads + session.map_or(0, |session| session.ended_threads.get()),
-            demoted: session.map_or(Vec::new(), |session| self.demoted(session)),
-        }
-    }
-
-    fn demoted(&self, session: &Session) -> Vec<DemotedFunction> {
-        let demoted = session.demoted.borrow();
-        let told = demoted.iter().filter_map(|(number, timing)| {
-            let frame = RawFrame::python(CodeId::new(*number)?, RawFrame::MAX_INSTRUCTION, false);
-            let location = session.source.locate(frame)?;
-            let mean = u128::from(timing.ticks / u64::from(timing.calls.max(1)));
-            let nanoseconds = mean * u128::from(NANOSECONDS) / u128::from(self.ticks_per_second.max(1));
-            Some(DemotedFunction {
-                name: location.qualname.unwrap_or(location.name).to_string(),
-                filename: location.filename.to_string(),
-                first_line: location.first_line,
-                calls: timing.calls.into(),
-                mean: Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX)),
-            })
-        });
-        told.collect()
-    }
 }
 
 /// The calling thread is about to give the GIL away in the middle of an event, or has got it back: for who waits for a
@@ -416,21 +294,4 @@ fn session_of(
         natives: AddressMap::new(),
         recorder,
     }))
-}
-
-/// Says in the recording what is not in it.
-fn write_notes(session: &Session, stats: &TraceStats) {
-    let live = session.live();
-    let notes = [
-        ("trace: stacks repaired", stats.repairs),
-        ("trace: calls dropped", stats.dropped),
-        ("trace: calls hidden", stats.hidden),
-        ("trace: functions left out", stats.left_out),
-        ("trace: deep calls not told", stats.stepped_aside),
-    ];
-    for (name, count) in notes.into_iter().filter(|(_, count)| *count > 0) {
-        if let Some(frame) = label(name, "", 0) {
-            live.record(live.now(), What::Note, &[frame.to_bits(), count]);
-        }
-    }
 }

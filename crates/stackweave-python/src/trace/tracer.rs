@@ -33,7 +33,7 @@ impl fmt::Debug for Tracer {
     }
 }
 
-fn error_of(error: TraceError) -> PyErr {
+fn error_of(error: &TraceError) -> PyErr {
     StackweaveError::new_err(error.to_string())
 }
 
@@ -67,7 +67,7 @@ impl Tracer {
         let options = options.ok_or_else(|| StackweaveError::new_err("a trace can be started once"))?;
         wait_for_others(py);
         // SAFETY: the GIL is held, and no exception is set: Python has called.
-        let trace = unsafe { Trace::start(recorder, source, options) }.map_err(error_of)?;
+        let trace = unsafe { Trace::start(recorder, source, options) }.map_err(|error| error_of(&error))?;
         *self.trace.lock().unwrap_or_else(PoisonError::into_inner) = Some(trace);
         self.feed.get().set_traced(true);
         Ok(())
@@ -77,14 +77,14 @@ impl Tracer {
     fn pause(&self, py: Python<'_>) -> PyResult<()> {
         wait_for_others(py);
         // SAFETY: the GIL is held, and nobody is in the middle of an event.
-        self.with_trace(|trace| unsafe { trace.pause() }).unwrap_or(Ok(())).map_err(error_of)
+        self.with_trace(|trace| unsafe { trace.pause() }).unwrap_or(Ok(())).map_err(|error| error_of(&error))
     }
 
     /// Goes on.
     fn resume(&self, py: Python<'_>) -> PyResult<()> {
         wait_for_others(py);
         // SAFETY: as above; no exception is set: Python has called.
-        self.with_trace(|trace| unsafe { trace.resume() }).unwrap_or(Ok(())).map_err(error_of)
+        self.with_trace(|trace| unsafe { trace.resume() }).unwrap_or(Ok(())).map_err(|error| error_of(&error))
     }
 
     /// Ends the trace, and tells what it has seen.
@@ -92,7 +92,9 @@ impl Tracer {
         wait_for_others(py);
         // SAFETY: as above.
         let stopped = self.with_trace(|trace| unsafe { trace.stop() });
-        let stats = stopped.ok_or_else(|| StackweaveError::new_err("the trace has not begun"))?.map_err(error_of)?;
+        let stats = stopped
+            .ok_or_else(|| StackweaveError::new_err("the trace has not begun"))?
+            .map_err(|error| error_of(&error))?;
         self.feed.get().set_traced(false);
         dict_of(py, &stats)
     }

@@ -1,0 +1,119 @@
+//! What a trace has seen.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use stackweave_core::{CodeId, FrameSource, RawFrame};
+use stackweave_cpython::calls::Mechanism;
+use stackweave_store::label;
+
+use crate::blocks;
+use crate::rules::Rules;
+use crate::session::Session;
+use crate::sink::{Sink, What};
+use crate::trace::{NANOSECONDS, Trace};
+
+/// A function that is not told of any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DemotedFunction {
+    /// Its qualified name.
+    pub name: String,
+    /// Its file.
+    pub filename: String,
+    /// The line that it begins on.
+    pub first_line: Option<u32>,
+    /// How many of its calls were recorded.
+    pub calls: u64,
+    /// What they took on average.
+    pub mean: Duration,
+}
+
+/// What a trace has seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceStats {
+    /// How calls were heard of.
+    pub mechanism: Mechanism,
+    /// Why not in the way that is best for this version.
+    pub fallback_reason: Option<String>,
+    /// Calls that were recorded, begun or gone on.
+    pub calls: u64,
+    /// How often a thread was not where it should have been: greenlets, frames that nobody told of.
+    pub repairs: u64,
+    /// Ends of what nobody saw begin.
+    pub ignored_ends: u64,
+    /// Calls that came after `max_events`.
+    pub dropped: u64,
+    /// Calls that were too short or too deep.
+    pub hidden: u64,
+    /// Functions that the filters have left out.
+    pub left_out: u64,
+    /// How often the C stack was so full that deeper calls were not told of.
+    pub stepped_aside: u64,
+    /// Threads that were traced.
+    pub threads: u64,
+    /// Functions that are not told of any more.
+    pub demoted: Vec<DemotedFunction>,
+}
+
+impl Trace {
+    /// What it has seen so far.
+    pub(crate) fn stats(&self, session: Option<&Session>) -> TraceStats {
+        let (mut calls, mut threads) = (0, 0);
+        // SAFETY: the callers hold the GIL.
+        unsafe {
+            blocks::visit(|block| {
+                calls += block.calls.get();
+                threads += u64::from(block.calls.get() > 0);
+            });
+        }
+        let count = |of: fn(&Rules) -> &Cell<u64>| session.map_or(0, |session| of(&session.rules).get());
+        TraceStats {
+            mechanism: self.mechanism,
+            fallback_reason: self.fallback_reason.clone(),
+            calls: calls + session.map_or(0, |session| session.ended_calls.get()),
+            repairs: count(|rules| &rules.repairs),
+            ignored_ends: count(|rules| &rules.ignored_ends),
+            dropped: count(|rules| &rules.dropped),
+            hidden: count(|rules| &rules.hidden),
+            left_out: session.map_or(0, |session| session.left_out.get()),
+            stepped_aside: self.stepped_aside,
+            threads: threads + session.map_or(0, |session| session.ended_threads.get()),
+            demoted: session.map_or(Vec::new(), |session| self.demoted(session)),
+        }
+    }
+
+    fn demoted(&self, session: &Session) -> Vec<DemotedFunction> {
+        let demoted = session.demoted.borrow();
+        let told = demoted.iter().filter_map(|(number, timing)| {
+            let frame = RawFrame::python(CodeId::new(*number)?, RawFrame::MAX_INSTRUCTION, false);
+            let location = session.source.locate(frame)?;
+            let mean = u128::from(timing.ticks / u64::from(timing.calls.max(1)));
+            let nanoseconds = mean * u128::from(NANOSECONDS) / u128::from(self.ticks_per_second.max(1));
+            Some(DemotedFunction {
+                name: location.qualname.unwrap_or(location.name).to_string(),
+                filename: location.filename.to_string(),
+                first_line: location.first_line,
+                calls: timing.calls.into(),
+                mean: Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX)),
+            })
+        });
+        told.collect()
+    }
+}
+
+/// Says in the recording what is not in it.
+pub(crate) fn write_notes(session: &Session, stats: &TraceStats) {
+    let live = session.live();
+    let notes = [
+        ("trace: stacks repaired", stats.repairs),
+        ("trace: calls dropped", stats.dropped),
+        ("trace: calls hidden", stats.hidden),
+        ("trace: functions left out", stats.left_out),
+        ("trace: deep calls not told", stats.stepped_aside),
+    ];
+    for (name, count) in notes.into_iter().filter(|(_, count)| *count > 0) {
+        if let Some(frame) = label(name, "", 0) {
+            live.record(live.now(), What::Note, &[frame.to_bits(), count]);
+        }
+    }
+}
