@@ -158,7 +158,7 @@ class Said(TraceCommandCase):
 
     def test_nothing_is_in_the_trace_but_the_program(self):
         self.write("work.py", "def f(): pass\nf()")
-        self.said(*OUTPUT, "-q", "work.py")
+        self.said(*OUTPUT, "-q", "--no-gc", "work.py")
         functions = {(row.function, os.path.basename(row.file)) for row in stackweave.open(self.path).top(all=True)}
         interpreters = {
             row for row in functions if row[1] in ("threading.py", "<frozen importlib._bootstrap_external>")
@@ -250,6 +250,12 @@ class Said(TraceCommandCase):
         options += ["--no-follow-forks", "--ring", "1MB,10", "--overwrite", "-q", "-o", "out.swv"]
         self.assertEqual(self.said(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
         self.assertTrue(stackweave.open(self.path).info()["processes"][0]["ring"])
+
+    def test_programs_that_it_starts_may_record_as_well(self):
+        child = "import stackweave\nwith stackweave.trace.from_environment() as trace: (lambda: 0)()"
+        starter = f"import subprocess\nsubprocess.run([{PYTHON!r}, '-c', {child!r}], check=True)"
+        self.said(*OUTPUT, "-q", "--subprocesses", "-c", starter)
+        self.assertEqual(len(stackweave.open(self.folder).info()["processes"]), 2)
 
     def test_forked_processes_are_told_of(self):
         said = self.said(*OUTPUT, "-c", "import os\nif os.fork(): os.wait()\nelse:\n  def f(): pass\n  f()")

@@ -85,6 +85,7 @@ def _add_output(group: Any) -> None:
     group.add_argument("--when-full", choices=("block", "drop"), help="then wait, or leave out and count (block)")
     group.add_argument("--flush-every", metavar="SECONDS", type=float, help="how often it is written (0.2)")
     group.add_argument("--no-follow-forks", action="store_true", help="do not record forked children")
+    group.add_argument("--subprocesses", action="store_true", help="let programs that it starts record as well")
 
 
 def _add_choice(group: Any) -> None:
@@ -162,7 +163,7 @@ def _trace_options(options: argparse.Namespace) -> dict[str, Any]:
     for name in ("arguments", "native_stacks"):
         said[name] = getattr(options, name)
     said["min_duration"] = _number_or_text(options.min_duration)
-    for name in ("overwrite", "c_calls"):
+    for name in ("overwrite", "c_calls", "subprocesses"):
         said[name] = getattr(options, name) or None
     for name in ("gc", "tasks", "torch", "follow_forks"):
         said[name] = False if getattr(options, f"no_{name}") else None
