@@ -26,22 +26,25 @@ class span:
     of a generator, a coroutine or an asynchronous generator. With stack the stack is captured. Details become JSON.
     """
 
-    __slots__ = ("_details", "_name", "_opened", "_stack")
+    __slots__ = ("_keywords", "_name", "_opened")
 
     def __init__(self, name: str, /, *, stack: bool = False, **details: Any) -> None:
         if not isinstance(name, str):
             raise TypeError(f"the name of a span must be a str, not {type(name).__name__}")
         self._name = name
-        self._stack = stack
-        self._details = details
+        self._keywords = {"stack": True, **details} if stack else details
         #: What each use that has not ended yet has begun.
-        self._opened: list[list[Span]] = []
+        self._opened: list[list[Span] | tuple[()]] = []
 
     def __enter__(self) -> Self:
+        live = _hooks.live
+        if not live:
+            self._opened.append(())
+            return self
         opened: list[Span] = []
-        for recording in _hooks.live:
+        for recording in live:
             try:
-                begun = recording.span(self._name, stack=self._stack, **self._details)
+                begun = recording.span(self._name, **self._keywords) if self._keywords else recording.span(self._name)
                 begun.__enter__()
                 opened.append(begun)
             except StackweaveError:  # another thread has just stopped it

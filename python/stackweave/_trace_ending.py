@@ -46,8 +46,6 @@ def _left_out(stats: dict[str, Any], summary: Summary) -> Iterator[str]:
         yield f"{said} (--demote): {', '.join(names)}{more}"
     if stats.get("stepped_aside"):
         yield f"deeper calls are missing where the C stack was nearly full: {_count(stats['stepped_aside'], 'time')}"
-    if stats.get("fallback_reason"):
-        yield f"calls were seen in a slower way ({stats['mechanism']}): {stats['fallback_reason']}"
     for reason, count in summary.lost.items():
         if count and reason != FORGOTTEN:
             yield f"{_count(count, 'event')} lost: {reason}"
