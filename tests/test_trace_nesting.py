@@ -125,6 +125,21 @@ class Nesting(TraceCase):
             self.assertEqual([span.caller.line - first for span in spans], [1, 3, 4])
             self.assertEqual({span.caller.name for span in spans}, {"main"})
 
+    def test_functions_that_are_gone_have_their_names(self):
+        """Their code objects are freed, and others take their places in memory."""
+
+        def main():
+            for number in range(2000):
+                namespace = {}
+                exec(f"def function_{number}(): return leaf()", {"leaf": leaf}, namespace)
+                namespace.popitem()[1]()
+
+        for mechanism in self.each_mechanism():
+            spans = self.replay(self.trace(main, mechanism=mechanism)).walk()
+            made = [span for span in spans if span.name.startswith("function_")]
+            expected = [(f"function_{number}", "leaf") for number in range(2000)]
+            self.assertEqual([span.shape for span in made], expected)
+
     def test_the_sum_is_the_time_that_passed(self):
         began = time.perf_counter()
         trace = self.trace(load("mixed").main)

@@ -10,7 +10,7 @@ from tests.support import PYTHON, ROOT
 from tests.trace_support import Replay, TraceCase
 
 #: How many calls the long trace has. With more of them it needs no more memory.
-CALLS = int(os.environ.get("STACKWEAVE_TRACE_CALLS", "2000000"))
+CALLS = int(os.environ.get("STACKWEAVE_TRACE_CALLS", "5000000"))
 
 BEGIN = """
 import os, signal, sys, threading, time, warnings
@@ -84,7 +84,7 @@ threads = [threading.Thread(target=work) for _ in range(3)]
 for thread in threads:
     thread.start()
 """
-        for _ in range(3):
+        for _ in range(2):
             opened = self.kill_when_ready(script)
             replay = Replay(opened.events())
             self.assertGreater(len(of_program(replay, "leaf")), 1000)
@@ -95,11 +95,11 @@ for thread in threads:
     def test_a_full_disk_stops_nobody(self):
         script = """
 import resource
-resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     with trace() as recording:
-        for _ in range(300000):
+        for _ in range(60000):
             down(3, leaf)
 print("done", len(caught), "could not be written" in str(caught[0].message))
 """
@@ -168,7 +168,7 @@ class Rings(TraceCase):
             return number
 
         def work():
-            for number in range(150000):
+            for number in range(100000):
                 leaf(number)
 
         def down(depth):
@@ -179,7 +179,7 @@ class Rings(TraceCase):
             replay = self.replay(trace)
             leaves = replay.called("leaf")
             self.assertGreater(len(leaves), 1000)
-            self.assertLess(len(leaves), 150000)
+            self.assertLess(len(leaves), 100000)
             (around,) = replay.called("work")
             self.assertEqual(around.kind, "open")
             self.assertEqual(len([child for child in around.children if child.name == "leaf"]), len(leaves))
@@ -194,7 +194,7 @@ class Rings(TraceCase):
         def work(depth):
             if depth:
                 return work(depth - 1)
-            for _ in range(30000):
+            for _ in range(20000):
                 leaf()
             return None
 
