@@ -57,7 +57,7 @@ fn write_this_version() {
 
 /// Calls, with their callers, of code objects and of labels.
 fn calls() -> Vec<u8> {
-    let (mut encoder, mut bytes, mut encoded) = (Encoder::new(stack_table()), Vec::new(), Encoded::default());
+    let (mut encoder, mut bytes, mut blocks) = (Encoder::new(stack_table()), Vec::new(), Encoded::default());
     encoder.start(&fixed_start(), &mut bytes);
     let fields = vec![Field::new("call", FieldType::Call), Field::new("object", FieldType::Address)];
     let call = EventKind { name: "resume".into(), role: Role::Resume, fields: fields.into() };
@@ -67,10 +67,10 @@ fn calls() -> Vec<u8> {
     let label = Call::to_label(BlobId::new(3).unwrap()).unwrap();
     let words = [plain, plain.from(code(2), 9), label.from(code(2), 9), label].map(Call::to_bits);
     let events: Vec<u64> = (10..).zip(words).flat_map(|(ticks, call)| [ticks << 8 | 1, call, 64 * ticks]).collect();
-    let taken = encoder.events(1, &events, &NoNames, &mut encoded);
+    let taken = encoder.events(1, &events, &NoNames, &mut blocks);
     assert_eq!((taken.events, taken.words), (4, events.len()));
-    bytes.extend(encoded.definitions);
-    bytes.extend(encoded.events);
+    bytes.extend(blocks.definitions);
+    bytes.extend(blocks.events);
     bytes
 }
 

@@ -2,18 +2,21 @@
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::io;
+use std::os::fd::FromRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use super::own_file::OwnFile;
 
 const MODE: libc::mode_t = 0o666;
 
 /// Whole blocks go to its end, all of what is given at once or nothing.
 #[derive(Debug)]
 pub(super) struct FileSink {
-    file: File,
+    file: OwnFile,
+    path: PathBuf,
     length: u64,
     /// A pipe or a device can't be cut.
     can_cut: bool,
@@ -27,7 +30,7 @@ impl FileSink {
             let kind = known.file_type();
             if kind.is_fifo() || kind.is_char_device() || kind.is_socket() {
                 let file = OpenOptions::new().append(true).open(path)?;
-                return Ok(Self { file, length: 0, can_cut: false });
+                return Self::of(file, path, false);
             }
             fs::remove_file(path)?;
         }
@@ -37,10 +40,14 @@ impl FileSink {
         }
     }
 
+    fn of(file: File, path: &Path, can_cut: bool) -> io::Result<Self> {
+        Ok(Self { file: OwnFile::new(file)?, path: path.to_owned(), length: 0, can_cut })
+    }
+
     /// Where the file system knows no files without a name, or there is no `/proc`.
     fn create_named(path: &Path, start: &[u8]) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).mode(MODE).open(path)?;
-        let mut sink = Self { file, length: 0, can_cut: true };
+        let mut sink = Self::of(file, path, true)?;
         sink.append(&[start]).inspect_err(|_| drop(fs::remove_file(path)))?;
         Ok(sink)
     }
@@ -56,9 +63,9 @@ impl FileSink {
         }
         // SAFETY: just opened, and nobody else's.
         let file = unsafe { File::from_raw_fd(descriptor) };
-        let mut sink = Self { file, length: 0, can_cut: true };
+        let mut sink = Self::of(file, path, true)?;
         sink.append(&[start])?;
-        let unnamed = c_path(&PathBuf::from(format!("/proc/self/fd/{}", sink.file.as_raw_fd())))?;
+        let unnamed = c_path(&PathBuf::from(format!("/proc/self/fd/{}", sink.file.number())))?;
         let (here, named) = (libc::AT_FDCWD, c_path(path)?);
         // SAFETY: both paths end in zero.
         let done = unsafe { libc::linkat(here, unnamed.as_ptr(), here, named.as_ptr(), libc::AT_SYMLINK_FOLLOW) };
@@ -68,10 +75,10 @@ impl FileSink {
     /// Appends all parts, or, after an error, none of them: the file is cut back to what it was.
     pub(super) fn append(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         for part in parts {
-            if let Err(error) = self.file.write_all(part) {
+            if let Err(error) = self.file.write_all(part, &self.path) {
                 if self.can_cut {
                     // If this fails too, a reader finds the next block behind the torn one.
-                    let _ = self.file.set_len(self.length);
+                    let _ = self.file.cut(self.length, &self.path);
                 }
                 return Err(error);
             }

@@ -20,6 +20,7 @@ mod options;
 mod orders;
 mod outcome;
 mod output;
+mod own_file;
 mod points;
 mod pool;
 mod process;
