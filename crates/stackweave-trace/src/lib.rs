@@ -30,6 +30,8 @@ mod entry;
 mod error;
 #[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod hot_tests;
 mod kinds;
 #[cfg(test)]
 mod model_tests;
