@@ -127,10 +127,10 @@ impl Codes {
     pub(crate) fn time(&self, code: u32, ticks: u64, calls: u32) -> Option<Timing> {
         // SAFETY: the GIL is held, and nobody has a reference into it.
         let timings = unsafe { &mut *self.timings.get() };
-        let Some(timing) = timings.get_mut(code as usize) else {
+        if timings.len() <= code as usize {
             make_room(timings, code);
-            return None;
-        };
+        }
+        let timing = timings.get_mut(code as usize)?;
         timing.calls += 1;
         timing.ticks = timing.ticks.wrapping_add(ticks);
         (timing.calls >= calls).then(|| std::mem::take(timing))

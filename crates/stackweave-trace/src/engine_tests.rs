@@ -189,22 +189,21 @@ fn what_is_demoted_is_not_told_of_any_more() {
     let mut world = World::new(Limits::NONE);
     world.functions.demotes.insert(2);
     let main = call(&world, 64, 1, None);
-    // The first makes room for the times of all.
-    for _ in 0..4 {
+    for _ in 0..3 {
         let frame = call(&world, 128, 2, Some(main));
         assert_eq!(world.leave(Leaving::Return, frame), Verdict::Tell);
     }
     let frame = Frame::new(128, 2).called_by(Some(main));
     assert_eq!(world.enter(Entering::Call, frame), Verdict::Disable);
     assert_eq!(world.leave(Leaving::Return, frame), Verdict::Disable);
-    assert_eq!(world.replay().counted, [1, 2, 2, 2, 2]);
+    assert_eq!(world.replay().counted, [1, 2, 2, 2]);
 }
 
 #[test]
 fn a_function_is_judged_by_its_own_time() {
     let world = World::new(Limits::NONE);
     let main = call(&world, 64, 1, None);
-    for _ in 0..4 {
+    for _ in 0..3 {
         let outer = call(&world, 128, 2, Some(main));
         world.written.pass(10);
         let inner = call(&world, 192, 3, Some(outer));
