@@ -33,6 +33,8 @@ AROUND = (os.path.dirname(stackweave.__file__) + os.sep, os.path.join(HERE, "tra
 #: cProfile looks up a native method by name at the type of its receiver: it finds what overrides it, or nothing. We
 #: have the names that the methods have where they are defined.
 OUR_NAMES = {
+    "__init_subclass__": "object.__init_subclass__",
+    "__reduce_ex__": "object.__reduce_ex__",
     "Random.seed": "_random.Random.seed",
     "Unpickler.find_class": "_pickle.Unpickler.find_class",
     "from_bytes": "int.from_bytes",
@@ -71,6 +73,7 @@ def native_name(shown):
         (r"<built-in method (?P<name>[\w.]+)>", "{name}"),
         (r"<built-in method (?P<name>\w+) of type object at 0x\w+>", "{name}"),
         (r"<function (?P<name>[\w.]+) at 0x\w+>", "{name}"),
+        (r"<method '(?P<name>\w+)'>", "{name}"),
     ):
         match = re.fullmatch(pattern, shown)
         if match:
