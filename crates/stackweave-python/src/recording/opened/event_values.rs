@@ -34,7 +34,7 @@ pub(super) fn add_words(
 
 /// What JSON says; the bytes themselves if they are none.
 pub(super) fn details<'py>(py: Python<'py>, bytes: Option<&[u8]>) -> PyResult<Bound<'py, PyAny>> {
-    let Some(bytes) = bytes else { return Ok(PyDict::new(py).into_any()) };
+    let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else { return Ok(PyDict::new(py).into_any()) };
     let bytes = PyBytes::new(py, bytes);
     let read = py.import(intern!(py, "json"))?.call_method1(intern!(py, "loads"), (&bytes,));
     Ok(read.unwrap_or_else(|_| bytes.into_any()))
