@@ -110,6 +110,10 @@ fn enter_at_once<const WAY: u8, F: CallFrame>(
     let (recorder, kinds) = (&session.recorder, &session.hot_kinds);
     let (form, began) = match (state, entering) {
         (State::Plain, Entering::Call) => (Form::Call, recorder.record_fixed(kinds.call, [call])),
+        // A coroutine that no other runs may be a task's, which is asked for its name.
+        (State::Coroutine, Entering::Call) if matches!(top.form, Form::Generator | Form::Resumed) => {
+            (Form::Generator, recorder.record_fixed(kinds.generator, [call, key]))
+        }
         (State::Generator, Entering::Call) => (Form::Generator, recorder.record_fixed(kinds.generator, [call, key])),
         (State::Generator | State::Coroutine, Entering::Resume | Entering::Throw) if !block.thread.has_away() => {
             (Form::Resumed, recorder.record_fixed(kinds.resume, [call, key]))

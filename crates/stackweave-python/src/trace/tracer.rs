@@ -1,7 +1,7 @@
 //! `Tracer` as Python sees it.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
@@ -46,9 +46,16 @@ fn wait_for_others(py: Python<'_>) {
 }
 
 impl Tracer {
-    /// Runs nothing that gives the GIL away, so that nobody waits for the lock with the GIL held.
-    fn with_trace<R>(&self, work: impl FnOnce(&mut Trace) -> R) -> Option<R> {
-        self.trace.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(work)
+    /// Nobody waits for the lock with the GIL held: whoever has it may be in a collection of garbage, whose finalizers give
+    /// the GIL away.
+    fn with_trace<R>(&self, py: Python<'_>, work: impl FnOnce(&mut Trace) -> R) -> Option<R> {
+        loop {
+            match self.trace.try_lock() {
+                Ok(mut trace) => return trace.as_mut().map(work),
+                Err(TryLockError::Poisoned(trace)) => return trace.into_inner().as_mut().map(work),
+                Err(TryLockError::WouldBlock) => py.detach(|| thread::sleep(LOOK_EVERY)),
+            }
+        }
     }
 }
 
@@ -77,21 +84,21 @@ impl Tracer {
     fn pause(&self, py: Python<'_>) -> PyResult<()> {
         wait_for_others(py);
         // SAFETY: the GIL is held, and nobody is in the middle of an event.
-        self.with_trace(|trace| unsafe { trace.pause() }).unwrap_or(Ok(())).map_err(|error| error_of(&error))
+        self.with_trace(py, |trace| unsafe { trace.pause() }).unwrap_or(Ok(())).map_err(|error| error_of(&error))
     }
 
     /// Goes on.
     fn resume(&self, py: Python<'_>) -> PyResult<()> {
         wait_for_others(py);
         // SAFETY: as above; no exception is set: Python has called.
-        self.with_trace(|trace| unsafe { trace.resume() }).unwrap_or(Ok(())).map_err(|error| error_of(&error))
+        self.with_trace(py, |trace| unsafe { trace.resume() }).unwrap_or(Ok(())).map_err(|error| error_of(&error))
     }
 
     /// Ends the trace, and tells what it has seen.
     fn stop<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         wait_for_others(py);
         // SAFETY: as above.
-        let stopped = self.with_trace(|trace| unsafe { trace.stop() });
+        let stopped = self.with_trace(py, |trace| unsafe { trace.stop() });
         let stats = stopped
             .ok_or_else(|| StackweaveError::new_err("the trace has not begun"))?
             .map_err(|error| error_of(&error))?;
@@ -100,9 +107,9 @@ impl Tracer {
     }
 
     /// In a forked child: its recording begins with what is open.
-    fn forked(&self) {
+    fn forked(&self, py: Python<'_>) {
         // SAFETY: the GIL is held.
-        self.with_trace(|trace| unsafe { trace.forked() });
+        self.with_trace(py, |trace| unsafe { trace.forked() });
     }
 
     /// For gc.callbacks.
