@@ -74,6 +74,25 @@ class Others(TraceCase):
         self.assertEqual(len(self.replay(trace).called("branch")), 2)
         self.assertIsNone(sys.getprofile())
 
+    def test_a_profile_function_that_comes_later_stays(self):
+        """It takes our place if we have that one; otherwise both are told."""
+
+        def main():
+            sys.setprofile(function)
+            branch(2)
+
+        def function(frame, event, argument):
+            seen.append((event, frame.f_code.co_name))
+
+        for mechanism in self.each_mechanism():
+            seen = []
+            with self.tracing(mechanism=mechanism, gc=False) as trace:
+                main()
+            self.assertIs(sys.getprofile(), function)
+            sys.setprofile(None)
+            self.assertEqual(seen.count(("call", "branch")), 3)
+            self.assertEqual(len(self.replay(trace).called("branch")), 0 if mechanism == "profile" else 3)
+
     def test_a_trace_leaves_no_profile_function_behind(self):
         for mechanism in self.each_mechanism():
             self.trace(leaf, mechanism=mechanism)
