@@ -3,6 +3,8 @@
 import os
 import signal
 import subprocess
+import threading
+import warnings
 
 import stackweave
 from tests.recordings import RecordingCase
@@ -162,6 +164,43 @@ with trace() as recording:
         self.assertEqual(len(of_program(replay, "leaf")), 1000)
 
 
+class Full(TraceCase):
+    def test_what_is_dropped_leaves_the_rest_in_its_place(self):
+        """Each block of events begins with what is open."""
+
+        def leaf():
+            return None
+
+        def work():
+            for _ in range(30000):
+                leaf()
+
+        def down(depth):
+            return down(depth - 1) if depth else work()
+
+        def main():
+            threads = [threading.Thread(target=down, args=(depth,)) for depth in (3, 40)]
+            for thread in threads:
+                thread.start()
+            down(20)
+            for thread in threads:
+                thread.join()
+
+        for mechanism in self.each_mechanism():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                trace = self.trace(main, mechanism=mechanism, when_full="drop", memory="64KB")
+            # A thread's last ends may be among what is missing.
+            replay = Replay(trace.events())
+            self.assertEqual((len(replay.called("work")), len(replay.called("down"))), (3, 4 + 41 + 21))
+            lost = sum(trace.stop().lost.values())
+            spans = len(replay.called("leaf"))
+            self.assertGreaterEqual(spans + lost, 90000)
+            self.assertEqual(
+                sum(child.name == "leaf" for span in replay.called("work") for child in span.children), spans
+            )
+
+
 class Rings(TraceCase):
     def test_the_last_events_have_their_whole_stacks(self):
         def leaf(number):
@@ -186,8 +225,6 @@ class Rings(TraceCase):
             self.assertEqual(len(replay.called("down")), 41)
 
     def test_rings_of_threads_too(self):
-        import threading
-
         def leaf():
             return None
 
