@@ -92,6 +92,7 @@ class Others(TraceCase):
             sys.setprofile(None)
             self.assertEqual(seen.count(("call", "branch")), 3)
             self.assertEqual(len(self.replay(trace).called("branch")), 0 if mechanism == "profile" else 3)
+            self.assertEqual(trace.tracer_stats()["untold_threads"], int(mechanism == "profile"), "and that is told")
 
     def test_a_trace_leaves_no_profile_function_behind(self):
         for mechanism in self.each_mechanism():

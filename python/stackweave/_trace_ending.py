@@ -46,6 +46,9 @@ def _left_out(stats: dict[str, Any], summary: Summary) -> Iterator[str]:
         yield f"{said} (--demote): {', '.join(names)}{more}"
     if stats.get("stepped_aside"):
         yield f"deeper calls are missing where the C stack was nearly full: {_count(stats['stepped_aside'], 'time')}"
+    if stats.get("untold_threads"):
+        threads = _count(stats["untold_threads"], "thread")
+        yield f"calls are missing on {threads}: the program has set a profile function of its own there"
     for reason, count in summary.lost.items():
         if count and reason != FORGOTTEN:
             yield f"{_count(count, 'event')} lost: {reason}"

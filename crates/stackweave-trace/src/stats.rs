@@ -49,6 +49,8 @@ pub struct TraceStats {
     pub left_out: u64,
     /// How often the C stack was so full that deeper calls were not told of.
     pub stepped_aside: u64,
+    /// Threads that were not told of to the end: the program has set a profile function of its own.
+    pub untold_threads: u64,
     /// Threads that were traced.
     pub threads: u64,
     /// Functions that are not told of any more.
@@ -77,6 +79,7 @@ impl Trace {
             hidden: count(|rules| &rules.hidden),
             left_out: session.map_or(0, |session| session.left_out.get()),
             stepped_aside: self.stepped_aside,
+            untold_threads: self.untold_threads,
             threads: threads + session.map_or(0, |session| session.ended_threads.get()),
             demoted: session.map_or(Vec::new(), |session| self.demoted(session)),
         }
@@ -110,6 +113,7 @@ pub(crate) fn write_notes(session: &Session, stats: &TraceStats) {
         ("trace: calls hidden", stats.hidden),
         ("trace: functions left out", stats.left_out),
         ("trace: deep calls not told", stats.stepped_aside),
+        ("trace: threads not told to the end", stats.untold_threads),
     ];
     for (name, count) in notes.into_iter().filter(|(_, count)| *count > 0) {
         if let Some(frame) = label(name, "", 0) {

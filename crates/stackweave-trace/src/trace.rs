@@ -33,6 +33,7 @@ pub struct Trace {
     pub(crate) mechanism: Mechanism,
     pub(crate) fallback_reason: Option<String>,
     pub(crate) stepped_aside: u64,
+    pub(crate) untold_threads: u64,
     /// Whether it was stopped: another may run now.
     is_over: bool,
 }
@@ -80,6 +81,7 @@ impl Trace {
             mechanism: Mechanism::Monitoring,
             fallback_reason: None,
             stepped_aside: 0,
+            untold_threads: 0,
             is_over: false,
         };
         // SAFETY: passed on to the caller.
@@ -178,7 +180,10 @@ impl Trace {
         if let Some(mut hooks) = self.hooks.take() {
             self.stepped_aside += hooks.stepped_aside();
             // SAFETY: passed on to the caller.
-            unsafe { hooks.remove() };
+            unsafe {
+                self.untold_threads = self.untold_threads.max(hooks.untold_threads());
+                hooks.remove();
+            }
         }
     }
 

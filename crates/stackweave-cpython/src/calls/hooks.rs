@@ -114,6 +114,18 @@ impl Hooks {
         }
     }
 
+    /// How many threads are not told of by now: the program has set profile functions of its own, or none.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub unsafe fn untold_threads(&self) -> u64 {
+        match &self.installed {
+            // SAFETY: passed on to the caller.
+            Some(Installed::ProfileSlot(slot)) if self.interpreter.holds_gil() => unsafe { slot.untold_threads() },
+            _ => 0,
+        }
+    }
+
     /// Tells again of what the observer has said [`Disable`](super::Verdict::Disable) to.
     ///
     /// # Safety

@@ -110,6 +110,20 @@ impl ProfileSlot {
         Ok(())
     }
 
+    /// How many threads have another profile function by now, or none: what they do is not told.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub(super) unsafe fn untold_threads(&self) -> u64 {
+        let mut untold = 0;
+        for state in states_of_this_interpreter(self.interpreter) {
+            // SAFETY: passed on to the caller; the states are alive as long as the GIL is held.
+            let (function, object) = unsafe { profile_of(self.interpreter, state) };
+            untold += u64::from(function != self.function && object != self.beginner.object());
+        }
+        untold
+    }
+
     /// What is ours is taken away, and what new threads began with before is put back. What fails at this is gone already.
     ///
     /// # Safety
