@@ -59,7 +59,7 @@ down(10, work)
 """
         opened = self.kill_when_ready(script)
         replay = Replay(opened.events())
-        self.assertEqual(len(of_program(replay, "leaf")), 20000)
+        self.assertEqual([span.kind for span in of_program(replay, "leaf")], ["call"] * 20000)
         (work,) = of_program(replay, "work")
         self.assertEqual(len([child for child in work.children if child.name == "leaf"]), 20000)
         (names,) = replay.unfinished.values()
@@ -91,7 +91,7 @@ for thread in threads:
             replay = Replay(opened.events())
             self.assertGreater(len(of_program(replay, "leaf")), 1000)
             for span in of_program(replay, "leaf"):
-                self.assertEqual(span.children, [])
+                self.assertEqual((span.children, span.kind), ([], "call"))
             os.remove(self.path)
 
     def test_a_full_disk_stops_nobody(self):
