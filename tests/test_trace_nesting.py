@@ -137,7 +137,8 @@ class Nesting(TraceCase):
             spans = self.replay(self.trace(main, mechanism=mechanism)).walk()
             made = [span for span in spans if span.name.startswith("function_")]
             expected = [(f"function_{number}", "leaf") for number in range(2000)]
-            self.assertEqual([span.shape for span in made], expected)
+            wrong = [(span.shape, right) for span, right in zip(made, expected) if span.shape != right]
+            self.assertEqual((len(made), wrong[:3]), (2000, []))
 
     def test_the_sum_is_the_time_that_passed(self):
         began = time.perf_counter()
