@@ -61,18 +61,19 @@ def measure():
     def deep(levels, function):
         return deep(levels - 1, function) if levels else function()
 
-    def cost(function, calls=500):
-        return min(timeit.repeat(lambda: deep(20, function), number=calls, repeat=9)) / calls * 1e6
+    def cost(function, calls=200):
+        """Both in turn, so that a moment when the machine is busy counts for neither."""
+        pairs = [[timeit.timeit(lambda: deep(20, each), number=calls) for each in (function, int)] for _ in range(21)]
+        return max(0.01, sorted(with_it - without for with_it, without in pairs)[10] / calls * 1e6)
 
-    empty = cost(int)
-    ours = cost(stackweave.capture) - empty
+    ours = cost(stackweave.capture)
     print(f"On a stack 20 calls deep, Python {sys.version.split()[0]}:")
     print(f"  stackweave.capture()      {ours:8.2f} us")
     for name, function in [
         ("walk of sys._getframe()", lambda: [*walk(sys._getframe())]),
         ("traceback.extract_stack()", traceback.extract_stack),
     ]:
-        theirs = cost(function) - empty
+        theirs = cost(function)
         print(f"  {name:25} {theirs:8.2f} us, {theirs / ours:4.0f} times that, and no native frames")
 
 

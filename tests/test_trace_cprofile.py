@@ -93,6 +93,11 @@ def counted(main):
 class SameAsCProfile(TraceCase):
     maxDiff = 4000
 
+    def each_mechanism(self):
+        """Without the evaluation hook where it is not asked for each frame, and therefore not chosen: early 3.11."""
+        usual = self.trace(lambda: None).tracer_stats()["mechanism"]
+        return (mechanism for mechanism in super().each_mechanism() if mechanism != "eval" or usual == "eval")
+
     def assert_same(self, ours, theirs):
         for mine, other in zip(of_program(ours), of_program(theirs)):
             self.assertEqual(differences(mine, other), {})
