@@ -41,7 +41,7 @@ const RING: usize = 8 << 10;
 static WORDS: [AtomicU64; RING] = [const { AtomicU64::new(0) }; RING];
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-#[inline(always)]
+#[inline]
 fn write(word: u64) {
     let next = NEXT.load(Ordering::Relaxed);
     WORDS[next % RING].store(ticks(), Ordering::Relaxed);
