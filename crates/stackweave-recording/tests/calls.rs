@@ -248,7 +248,7 @@ fn a_ring_begins_with_what_was_open() {
         let ring = Ring { bytes: Some(20_000 + 10_000 * seed), seconds: None };
         let path = folder.file(&format!("{seed}.swv"));
         let recorder = start(Options { ring: Some(ring), flush_every: Duration::from_millis(1), ..Options::new(path) });
-        assert!(!recorder.at_each_chunk(Some(say_number)), "a ring needs no help");
+        recorder.at_each_chunk(Some(|_| panic!("a ring needs no help")));
         let call = calls(&recorder, "call", &[]);
         let names: Vec<RawFrame> = (0..8).map(|number| label(&format!("name {number}"), "", 0).unwrap()).collect();
         let number = |frame: RawFrame| match frame.kind() {
@@ -312,20 +312,40 @@ fn say_number(start: &mut ChunkStart<'_>) {
     assert!(!start.record_at(ticks, kind, &[0, 0]));
 }
 
+static ASKED_AFTER_FAILURE: AtomicU64 = AtomicU64::new(0);
+
+#[test]
+fn buffers_begin_with_what_is_open_once_events_could_not_be_written() {
+    let options = Options { overwrite: true, flush_every: Duration::from_millis(1), ..Options::new("/dev/full") };
+    let recorder = start(options);
+    recorder.at_each_chunk(Some(|_| {
+        ASKED_AFTER_FAILURE.fetch_add(1, Ordering::Relaxed);
+    }));
+    let mark = mark(&recorder);
+    recorder.record(mark, &[0, 0]);
+    assert_eq!(ASKED_AFTER_FAILURE.load(Ordering::Relaxed), 0, "nothing has failed yet");
+    assert!(recorder.flush().is_err());
+    (0..20_000).for_each(|which| recorder.record(mark, &[0, which]));
+    assert!(ASKED_AFTER_FAILURE.load(Ordering::Relaxed) > 0);
+    assert!(recorder.stop().error.is_some());
+}
+
 #[test]
 fn each_buffer_begins_with_what_the_hook_says() {
     let folder = Folder::new();
     let mut options = Options { memory: CHUNK, ..Options::new(folder.file("out.swv")) };
     let recorder = start(options.clone());
-    assert!(!recorder.at_each_chunk(Some(say_number)), "nothing is lost on purpose");
-    drop(recorder);
+    recorder.at_each_chunk(Some(|_| panic!("nothing is missing")));
+    let whole = mark(&recorder);
+    (0..20_000).for_each(|which| recorder.record(whole, &[0, which]));
+    recorder.stop();
     options.overwrite = true;
     options.when_full = WhenFull::Drop;
     options.flush_every = Duration::from_secs(3_600);
     let recorder = start(options);
     let mark = mark(&recorder);
     KIND.set(mark).unwrap();
-    assert!(recorder.at_each_chunk(Some(say_number)));
+    recorder.at_each_chunk(Some(say_number));
     recorder.record(mark, &[0, 0]);
     let before = requests();
     let count = 50_000;

@@ -138,8 +138,14 @@ pub unsafe fn start_collection(generation: u64) {
     let Some(frame) = label("garbage collection", "", 0) else { return };
     let Some(call) = call_of_label(frame) else { return };
     // SAFETY: passed on to the caller.
-    unsafe { be_here(block, session) };
-    let top = *block.thread.shadow.top();
+    let frames = unsafe { frames_here(session.source) };
+    let shadow = &block.thread.shadow;
+    // A collection may come when a function has a frame already, but its begin is not told yet.
+    let is_near = shadow.is_followed() && frames.iter().take(2).any(|frame| frame.address == shadow.top().frame());
+    if !is_near {
+        session.on(block, |engine| engine.be_at(Walked::first(&frames)));
+    }
+    let top = *shadow.top();
     let entry = Entry { key: top.key | INSIDE, call: call.to_bits(), form: Form::Collection, ..top };
     session.on(block, |engine| {
         let sink = engine.pen.sink;

@@ -243,7 +243,7 @@ impl Lane {
         match session.next_chunk() {
             Ok(chunk) => {
                 self.begin(chunk);
-                if let Some(hook) = session.chunk_hook.get() {
+                if let Some(hook) = session.chunk_hook() {
                     hook(&mut ChunkStart::new(self, ticks, words));
                 }
                 return Some(self.cursor.load(Ordering::Relaxed));

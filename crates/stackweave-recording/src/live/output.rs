@@ -131,6 +131,7 @@ impl Output {
                 Ok(())
             }
             Err(error) => {
+                self.session.expect_gaps();
                 self.owed.extend_from_slice(&blocks.definitions);
                 self.owed.extend_from_slice(notes);
                 if let Some(of) = of {

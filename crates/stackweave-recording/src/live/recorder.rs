@@ -16,7 +16,7 @@ use super::chunk_start::{ChunkHook, HookSlot};
 use super::inner::{Inner, VARIABLE};
 use super::kinds::{self, FixedKind, KindNumber, Kinds};
 use super::lanes;
-use super::options::{Options, WhenFull};
+use super::options::Options;
 use super::orders::Order;
 use super::outcome::{FlushError, RecorderStats, StartError, Summary};
 use super::session::Setting;
@@ -142,14 +142,10 @@ impl Recorder {
     }
 
     /// Has `hook` called by each thread that begins a new buffer, so that it can say there what is open. Only where events
-    /// may get lost on purpose, with [`WhenFull::Drop`]; says whether that is so. A ring needs no hook: the writer knows what
-    /// was open before the events that it keeps, and a dump begins with that. Forked children have the same hook.
-    pub fn at_each_chunk(&self, hook: Option<ChunkHook>) -> bool {
-        let is_used = self.0.setting.options.when_full == WhenFull::Drop;
-        if is_used {
-            self.0.setting.chunk_hook.set(hook);
-        }
-        is_used
+    /// may be missing: with [`WhenFull::Drop`](super::WhenFull), and once the file could not be written. A ring needs no hook: the writer
+    /// knows what was open before the events that it keeps, and a dump begins with that. Forked children have the same hook.
+    pub fn at_each_chunk(&self, hook: Option<ChunkHook>) {
+        self.0.setting.chunk_hook.set(hook);
     }
 
     /// The same for a kind of which is known how many words its events have. Gives the time that the event got.

@@ -11,7 +11,7 @@ use stackweave_core::Names;
 use stackweave_store::StackTable;
 
 use super::chunk::{Chunk, FullChunks};
-use super::chunk_start::HookSlot;
+use super::chunk_start::{ChunkHook, HookSlot};
 use super::fork;
 use super::futex::Doorbell;
 use super::kinds::Kinds;
@@ -61,7 +61,9 @@ pub(super) struct Session {
     pub(super) clock: Clock,
     pub(super) first_point: ClockPoint,
     when_full: WhenFull,
-    pub(super) chunk_hook: HookSlot,
+    chunk_hook: HookSlot,
+    /// Whether events may be missing in the file between others, so that buffers begin with what is open.
+    has_gaps: AtomicBool,
     pub(super) pool: Pool,
     pub(super) full: FullChunks,
     pub(super) doorbell: Doorbell,
@@ -86,6 +88,16 @@ unsafe impl Send for Session {}
 unsafe impl Sync for Session {}
 
 impl Session {
+    /// Events could not be written.
+    pub(super) fn expect_gaps(&self) {
+        self.has_gaps.store(true, Ordering::Relaxed);
+    }
+
+    /// Who says what is open at the beginning of a buffer, if that may not be known.
+    pub(super) fn chunk_hook(&self) -> Option<ChunkHook> {
+        if self.has_gaps.load(Ordering::Relaxed) { self.chunk_hook.get() } else { None }
+    }
+
     /// Starts the writer, which makes the file.
     pub(super) fn begin(setting: &Setting, forked_from: Option<u32>) -> Result<Arc<Self>, StartError> {
         let (clock, first_point) = Clock::start();
@@ -96,6 +108,7 @@ impl Session {
             first_point,
             when_full: setting.options.when_full,
             chunk_hook: setting.chunk_hook.clone(),
+            has_gaps: AtomicBool::new(setting.options.when_full == WhenFull::Drop),
             pool: Pool::new(setting.options.memory),
             full: FullChunks::new(),
             doorbell: Doorbell::new(),
