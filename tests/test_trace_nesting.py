@@ -215,6 +215,23 @@ class Between(TraceCase):
         spans = [span for span in replay.walk() if span.kind == "gc"]
         self.assertEqual([child.name for child in spans[-2].children if child.name == "__del__"], ["__del__"])
 
+    def test_a_collection_between_a_call_and_its_begin_opens_nothing(self):
+        def listed(number):
+            return [number]
+
+        def main():
+            return [listed(number) for number in range(20_000)]
+
+        before = gc.get_threshold()
+        gc.set_threshold(50, 5, 5)
+        self.addCleanup(gc.set_threshold, *before)
+        with self.tracing() as trace:
+            main()
+        replay = self.replay(trace)
+        self.assertGreater(len([span for span in replay.walk() if span.kind == "gc"]), 100)
+        self.assertEqual([span.name for span in replay.walk() if span.kind == "open" and span.name == "listed"], [])
+        self.assertEqual(trace.tracer_stats()["repairs"], 0)
+
     def test_a_pause_leaves_out_what_happens_in_it(self):
         def before():
             trace.pause()
