@@ -37,6 +37,8 @@ pub struct TraceOptions {
     pub include: Vec<Pattern>,
     /// No function that one of them stands for.
     pub exclude: Vec<Pattern>,
+    /// Functions that are left out without a word: those of whoever traces.
+    pub own: Vec<Pattern>,
     /// Shorter calls are left out.
     pub min_duration: Duration,
     /// Deeper calls are left out.
@@ -69,6 +71,7 @@ impl TraceOptions {
             mechanism: None,
             include: Vec::new(),
             exclude: Vec::new(),
+            own: Vec::new(),
             min_duration: Duration::ZERO,
             max_depth: None,
             demotion: None,

@@ -46,6 +46,7 @@ pub(crate) struct Session {
     pub(crate) source: &'static PythonSource,
     pub(crate) include: Vec<Pattern>,
     pub(crate) exclude: Vec<Pattern>,
+    pub(crate) own: Vec<Pattern>,
     pub(crate) described: Vec<DescribedFunctions>,
     pub(crate) describer: Box<dyn Describer>,
     pub(crate) demotion: Option<DemotionTicks>,
@@ -141,7 +142,8 @@ impl Session {
     }
 
     fn needs_names(&self) -> bool {
-        !(self.include.is_empty() && self.exclude.is_empty() && self.described.is_empty())
+        ![&self.include, &self.exclude, &self.own].iter().all(|patterns| patterns.is_empty())
+            || !self.described.is_empty()
     }
 
     /// A bit for each pattern of described functions that stands for this one, and whether native stacks are wanted.
@@ -238,6 +240,9 @@ impl Library for Session {
         let file = location.as_ref().map(|location| &*location.filename);
         let names = FunctionNames { module: module.as_deref(), file, function };
         let any = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(names));
+        if any(&self.own) {
+            return self.codes.set_state(number, State::LeftOut);
+        }
         if any(&self.exclude) || !(self.include.is_empty() || any(&self.include)) {
             count(&self.left_out);
             return self.codes.set_state(number, State::LeftOut);

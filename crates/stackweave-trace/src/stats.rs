@@ -108,12 +108,12 @@ impl Trace {
 pub(crate) fn write_notes(session: &Session, stats: &TraceStats) {
     let live = session.live();
     let notes = [
-        ("trace: stacks repaired", stats.repairs),
-        ("trace: calls dropped", stats.dropped),
-        ("trace: calls hidden", stats.hidden),
-        ("trace: functions left out", stats.left_out),
-        ("trace: deep calls not told", stats.stepped_aside),
-        ("trace: threads not told to the end", stats.untold_threads),
+        ("repairs of stacks that had changed unseen", stats.repairs),
+        ("calls dropped: there were too many", stats.dropped),
+        ("calls left out: too short or too deep", stats.hidden),
+        ("functions left out by filters", stats.left_out),
+        ("deep recursions not recorded to their end", stats.stepped_aside),
+        ("threads not recorded to their end: the program has set a profile function of its own", stats.untold_threads),
     ];
     for (name, count) in notes.into_iter().filter(|(_, count)| *count > 0) {
         if let Some(frame) = label(name, "", 0) {

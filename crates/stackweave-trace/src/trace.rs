@@ -285,6 +285,7 @@ fn session_of(
         source,
         include: options.include,
         exclude: options.exclude,
+        own: options.own,
         described: options.described,
         describer: options.describer,
         demotion,

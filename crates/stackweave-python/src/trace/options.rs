@@ -42,6 +42,7 @@ pub(super) fn options_of(dict: &Bound<'_, PyDict>) -> PyResult<TraceOptions> {
     options.mechanism = item::<String>(dict, "mechanism")?.map(|name| mechanism(&name)).transpose()?;
     options.include = patterns(item(dict, "include")?);
     options.exclude = patterns(item(dict, "exclude")?);
+    options.own = patterns(item(dict, "own")?);
     options.min_duration = seconds(item(dict, "min_duration")?.unwrap_or(0.0), "min_duration")?;
     options.max_depth = item(dict, "max_depth")?;
     if let Some((calls, mean)) = item::<(u32, f64)>(dict, "demote")? {
