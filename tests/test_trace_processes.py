@@ -5,26 +5,7 @@ import os
 import stackweave
 from tests.recordings import RecordingCase
 from tests.support import PYTHON
-from tests.trace_support import Replay
-
-BEGIN = """
-import os, signal, sys, threading, time, warnings
-import stackweave
-
-def leaf():
-    return None
-
-def down(depth, then):
-    return down(depth - 1, then) if depth else then()
-
-def trace(**options):
-    return stackweave.trace(sys.argv[1], **options)
-"""
-
-
-def of_program(replay, name):
-    return [span for span in replay.called(name) if span.key[0] == "<string>"]
-
+from tests.trace_support import BEGIN, Replay, of_program
 
 class Ends(RecordingCase):
     def leaves(self):

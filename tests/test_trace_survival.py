@@ -9,28 +9,10 @@ import warnings
 import stackweave
 from tests.recordings import RecordingCase
 from tests.support import PYTHON, ROOT
-from tests.trace_support import Replay, TraceCase, multiset
+from tests.trace_support import BEGIN, Replay, TraceCase, multiset, of_program
 
 #: How many calls the long trace has. With more of them it needs no more memory.
 CALLS = int(os.environ.get("STACKWEAVE_TRACE_CALLS", "5000000"))
-
-BEGIN = """
-import os, signal, sys, threading, time, warnings
-import stackweave
-
-def leaf():
-    return None
-
-def down(depth, then):
-    return down(depth - 1, then) if depth else then()
-
-def trace(**options):
-    return stackweave.trace(sys.argv[1], **options)
-"""
-
-
-def of_program(replay, name):
-    return [span for span in replay.called(name) if span.key[0] == "<string>"]
 
 
 class Killed(RecordingCase):

@@ -15,6 +15,20 @@ from tests.recordings import RecordingCase
 
 #: How this Python can be made to tell of calls, the usual way first.
 MECHANISMS = ("monitoring", "profile") if sys.version_info >= (3, 12) else ("eval", "profile")
+#: What programs of their own process begin with.
+BEGIN = """
+import os, signal, sys, threading, time, warnings
+import stackweave
+
+def leaf():
+    return None
+
+def down(depth, then):
+    return down(depth - 1, then) if depth else then()
+
+def trace(**options):
+    return stackweave.trace(sys.argv[1], **options)
+"""
 #: Where native functions are, to cProfile and to us.
 NO_FILE = "~"
 
@@ -295,3 +309,8 @@ class TraceCase(RecordingCase):
 
 def multiset(values):
     return dict(Counter(values))
+
+
+def of_program(replay, name):
+    """Calls of a function of a program that was given as text."""
+    return [span for span in replay.called(name) if span.key[0] == "<string>"]

@@ -2,25 +2,10 @@
 //! told. After each event that is told, what was recorded says what is open: exactly what is.
 
 use stackweave_cpython::calls::{Entering, Leaving};
+use stackweave_testkit::random::Random;
 
 use crate::fake::{Frame, GENERATORS, LEFT_OUT, World, label_call};
 use crate::rules::Limits;
-
-/// A small generator of numbers (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-}
 
 /// A frame of the model, and the greenlets that there are: one runs.
 struct Model {
@@ -32,7 +17,7 @@ struct Model {
     next_address: u64,
     told: u64,
     /// Of 100 events so many are not told.
-    missed: u64,
+    missed: usize,
 }
 
 impl Model {
@@ -97,7 +82,7 @@ impl Model {
         let other = if self.waiting.len() < 3 || self.random.below(2) == 0 {
             Vec::new()
         } else {
-            let place = self.random.below(self.waiting.len() as u64) as usize;
+            let place = self.random.below(self.waiting.len());
             self.waiting.swap_remove(place)
         };
         self.waiting.push(std::mem::replace(&mut self.running, other));
@@ -109,7 +94,7 @@ impl Model {
             40..75 => self.leave(),
             75..82 => {
                 if !self.suspended.is_empty() {
-                    let place = self.random.below(self.suspended.len() as u64) as usize;
+                    let place = self.random.below(self.suspended.len());
                     let frame = self.suspended.swap_remove(place);
                     self.enter(Entering::Resume, frame);
                 }
@@ -140,9 +125,9 @@ impl Model {
     }
 }
 
-fn run(seed: u64, missed: u64) -> Model {
+fn run(seed: u64, missed: usize) -> Model {
     let mut model = Model {
-        random: Random(seed),
+        random: Random::new(seed),
         world: World::new(Limits::NONE),
         running: Vec::new(),
         waiting: Vec::new(),
