@@ -83,6 +83,9 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     with trace() as recording:
+        for _ in range(400):
+            down(3, leaf)
+        recording.flush()
         for _ in range(60000):
             down(3, leaf)
 print("done", len(caught), "could not be written" in str(caught[0].message))
