@@ -10,9 +10,9 @@ use stackweave_profile::{AggregateOptions, Profile, Sort, TableOptions, TreeOpti
 
 fn profile() -> Profile {
     let mut tape = Tape::new();
-    let main = Tape::at(tape.python("main", "/home/me/app/main.py", 10), 12);
-    let train = Tape::at(tape.python("Trainer.train", "/home/me/app/trainer.py", 33), 40);
-    let step = Tape::at(tape.python("Trainer.step", "/home/me/app/trainer.py", 77), 80);
+    let main = Tape::at(tape.python("main", "/srv/app/main.py", 10), 12);
+    let train = Tape::at(tape.python("Trainer.train", "/srv/app/trainer.py", 33), 40);
+    let step = Tape::at(tape.python("Trainer.step", "/srv/app/trainer.py", 77), 80);
     let (load, fib) = (span("load \u{1b}[31mbatch"), span("fib"));
     let us = |us: u64| us * 1000;
     let mut run = |name: RawFrame, from: u64, to: u64, inside: &mut dyn FnMut(&mut Tape)| {
@@ -67,9 +67,9 @@ fn a_tree_is_indented_with_the_costliest_first() {
 fn a_table_is_like_that_of_pstats() {
     let expected = "\
 calls     self           total          self/call  total/call  function
-    3  45.0 ms  45.0%  45.0 ms   45.0%    15.0 ms     15.0 ms  Trainer.step  /home/me/app/trainer.py:77
-    1  35.0 ms  35.0%  80.0 ms   80.0%    35.0 ms     80.0 ms  Trainer.train  /home/me/app/trainer.py:33
-    1  14.9 ms  14.9%   100 ms  100.0%    14.9 ms      100 ms  main  /home/me/app/main.py:10
+    3  45.0 ms  45.0%  45.0 ms   45.0%    15.0 ms     15.0 ms  Trainer.step  /srv/app/trainer.py:77
+    1  35.0 ms  35.0%  80.0 ms   80.0%    35.0 ms     80.0 ms  Trainer.train  /srv/app/trainer.py:33
+    1  14.9 ms  14.9%   100 ms  100.0%    14.9 ms      100 ms  main  /srv/app/main.py:10
   3/1  5.00 ms   5.0%  5.00 ms    5.0%    1.67 ms     5.00 ms  fib
     1   100 us   0.1%   100 us    0.1%     100 us      100 us  load \u{fffd}[31mbatch
 ";
