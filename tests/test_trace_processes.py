@@ -7,6 +7,7 @@ from tests.recordings import RecordingCase
 from tests.support import PYTHON
 from tests.trace_support import BEGIN, Replay, of_program
 
+
 class Ends(RecordingCase):
     def leaves(self):
         opened = stackweave.open(self.path)
