@@ -236,6 +236,25 @@ print(summary.events, sum(summary.lost.values()))
         self.assertTrue({number * 1.1 for number in range(300_000)}.issuperset(values))
         self.assertTrue(opened.info()["missing"])
 
+    def test_a_program_that_closes_all_files_gets_nothing_of_ours_into_its_own(self):
+        script = """
+import os, sys
+import stackweave
+recording = stackweave.Recording(sys.argv[1], flush_every=0.001).start()
+for _ in range(1000):
+    recording.instant("before", stack=False)
+recording.flush()
+os.closerange(3, 2000)
+with open(sys.argv[1] + ".txt", "w") as own:
+    for _ in range(1000):
+        recording.instant("after", stack=False)
+    recording.flush()
+    own.write("own")
+print(recording.stop().events, open(sys.argv[1] + ".txt").read())
+"""
+        self.assertEqual(self.run_script(script), "2000 own\n")
+        self.assertEqual(stackweave.open(self.path).info()["missing"], [])
+
 
 class WrongFiles(RecordingCase):
     def assert_refused(self, text, path=None):

@@ -3,6 +3,7 @@
 import threading
 import time
 
+import stackweave
 from tests.trace_support import Counts, TraceCase, load
 
 
@@ -65,6 +66,15 @@ class ByName(TraceCase):
         self.assertEqual(self.called(main, exclude="file:*/trace_programs/*"), {"branch": 2, "leaf": 3})
         self.assertEqual(self.called(main, include="file:*/trace_programs/*"), {})
         self.assertEqual(self.called(main, exclude=f"module:{__name__}"), {})
+
+    def test_what_filters_leave_out_is_counted_and_what_is_ours_is_not(self):
+        def main():
+            branch(1)
+            stackweave.span("named")
+            stackweave.instant("named", stack=False)
+
+        for exclude, left_out in [((), 0), ("function:branch", 1)]:
+            self.assertEqual(self.trace(main, exclude=exclude).tracer_stats()["left_out"], left_out)
 
     def test_who_calls_what_is_left_out_keeps_its_children(self):
         """They stand under the nearest function that was not left out, and are called by the one that was."""

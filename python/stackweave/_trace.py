@@ -191,7 +191,6 @@ class Trace(Recording):
             **self._tracer_options,
             "described": self._described.patterns,
             "describe": self._described,
-            "known_codes": [],
         }
         self._tracer = _native.Tracer(self, options)
         _current = self
