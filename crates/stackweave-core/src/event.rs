@@ -32,11 +32,21 @@ pub enum Role {
     Open = 9,
     /// An object has this name from now on.
     Name = 10,
+    /// Addresses are taken: a range that may be given back in parts, and that takes the place of what was mapped there.
+    Map = 11,
+    /// A range of addresses is given back, whether it was taken in one piece or not.
+    Unmap = 12,
+    /// What the thread gave back last was not given back after all: the call has failed.
+    Keep = 13,
+    /// What the thread does from now on has this tag; frame 0: none.
+    Tag = 14,
+    /// How much memory a place has used: the sum of events, whether these are in the recording or not.
+    Usage = 15,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 15] = [
         Self::Begin,
         Self::End,
         Self::Instant,
@@ -47,6 +57,11 @@ impl Role {
         Self::Resume,
         Self::Open,
         Self::Name,
+        Self::Map,
+        Self::Unmap,
+        Self::Keep,
+        Self::Tag,
+        Self::Usage,
     ];
 
     /// The role with this number.
@@ -67,6 +82,11 @@ impl Role {
             Self::Resume => "resume",
             Self::Open => "open",
             Self::Name => "name",
+            Self::Map => "map",
+            Self::Unmap => "unmap",
+            Self::Keep => "keep",
+            Self::Tag => "tag",
+            Self::Usage => "usage",
         }
     }
 }
@@ -208,7 +228,7 @@ impl EventKind {
         Self::FREE,
     ];
 
-    const fn known(name: &'static str, role: Role, fields: &'static [Field]) -> Self {
+    pub(crate) const fn known(name: &'static str, role: Role, fields: &'static [Field]) -> Self {
         Self { name: Cow::Borrowed(name), role, fields: Cow::Borrowed(fields) }
     }
 
@@ -234,9 +254,9 @@ impl EventKind {
     }
 }
 
-const FRAME: Field = Field::new("frame", FieldType::Frame);
-const STACK: Field = Field::new("stack", FieldType::Stack);
-const ADDRESS: Field = Field::new("address", FieldType::Address);
+pub(crate) const FRAME: Field = Field::new("frame", FieldType::Frame);
+pub(crate) const STACK: Field = Field::new("stack", FieldType::Stack);
+pub(crate) const ADDRESS: Field = Field::new("address", FieldType::Address);
 const DETAILS: Field = Field::new("details", FieldType::Bytes);
 
 #[cfg(test)]

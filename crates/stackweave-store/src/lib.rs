@@ -11,6 +11,7 @@ mod cascade;
 mod held;
 mod labels;
 mod lazy_block;
+pub mod ledger;
 mod mapped_file;
 mod numbered;
 mod per_process;

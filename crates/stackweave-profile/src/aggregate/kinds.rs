@@ -90,7 +90,17 @@ impl Kinds {
                 stack: number(kind.stack),
             },
             Some(Role::Free) => Seen::Free { address: word(kind.address).unwrap_or(0) },
-            Some(Role::Instant | Role::Counter | Role::Name) | None => Seen::Nothing,
+            Some(
+                Role::Instant
+                | Role::Counter
+                | Role::Name
+                | Role::Map
+                | Role::Unmap
+                | Role::Keep
+                | Role::Tag
+                | Role::Usage,
+            )
+            | None => Seen::Nothing,
         }
     }
 }

@@ -16,6 +16,7 @@ mod inner;
 mod kinds;
 mod lane;
 mod lanes;
+mod observer;
 mod options;
 mod orders;
 mod outcome;
@@ -33,6 +34,7 @@ mod writer;
 
 pub use chunk_start::{ChunkHook, ChunkStart};
 pub use kinds::{FixedKind, KindNumber};
+pub use observer::{MakeObserver, Notes, Observer};
 pub use options::{Options, Ring, WhenFull};
 pub use outcome::{FlushError, RecorderStats, StartError, Summary};
 pub use recorder::Recorder;

@@ -1,0 +1,234 @@
+//! The events of a memory recorder, and what they mean to who reads them.
+//!
+//! | event | role | fields |
+//! |---|---|---|
+//! | an [`Allocator`]'s name, of one that takes blocks | allocate | address, size, stack |
+//! | `mmap`, `mremap` | map | address, size, stack |
+//! | [`EventKind::FREE`], [`EventKind::FREE_AT`] | free | address (, stack) |
+//! | `munmap` | unmap | address, size |
+//! | `kept` | keep | address |
+//! | `memory-tag` | tag | frame |
+//! | `host-allocate`, `host-free` | allocate, free | those, and device, stream, pool |
+//! | `segment`, `segment-free` | map, unmap | those, and device, stream, pool |
+//! | `memory-usage`, `memory-sizes`, `memory-total` | usage | figures of a snapshot |
+//!
+//! A block is given back by its address, whichever allocator took it. Addresses of events with a `device` are that device's;
+//! those of all others are the process's own memory, [`EventKind::OWN_DEVICE`]. Segments are where a host's blocks lie: they are
+//! not counted. A snapshot is whole when its `memory-total` is there, for each device; a later one takes the place of an
+//! earlier one.
+
+use crate::event::{ADDRESS, FRAME, Field, FieldType, STACK};
+use crate::{EventKind, Role};
+
+/// Who was asked for memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[expect(missing_docs, reason = "each is the function that it is called")]
+pub enum Allocator {
+    Malloc,
+    Calloc,
+    Realloc,
+    ReallocArray,
+    PosixMemalign,
+    AlignedAlloc,
+    Memalign,
+    Valloc,
+    Pvalloc,
+    /// C++'s, where it does not come to `malloc`.
+    OperatorNew,
+    Mmap,
+    Mremap,
+    PyMemMalloc,
+    PyMemCalloc,
+    PyMemRealloc,
+    PyObjectMalloc,
+    PyObjectCalloc,
+    PyObjectRealloc,
+}
+
+impl Allocator {
+    /// Every allocator, in the order of their numbers.
+    pub const ALL: [Self; 18] = [
+        Self::Malloc,
+        Self::Calloc,
+        Self::Realloc,
+        Self::ReallocArray,
+        Self::PosixMemalign,
+        Self::AlignedAlloc,
+        Self::Memalign,
+        Self::Valloc,
+        Self::Pvalloc,
+        Self::OperatorNew,
+        Self::Mmap,
+        Self::Mremap,
+        Self::PyMemMalloc,
+        Self::PyMemCalloc,
+        Self::PyMemRealloc,
+        Self::PyObjectMalloc,
+        Self::PyObjectCalloc,
+        Self::PyObjectRealloc,
+    ];
+
+    /// What it is called; the name of its kind of events.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Malloc => "malloc",
+            Self::Calloc => "calloc",
+            Self::Realloc => "realloc",
+            Self::ReallocArray => "reallocarray",
+            Self::PosixMemalign => "posix_memalign",
+            Self::AlignedAlloc => "aligned_alloc",
+            Self::Memalign => "memalign",
+            Self::Valloc => "valloc",
+            Self::Pvalloc => "pvalloc",
+            Self::OperatorNew => "operator new",
+            Self::Mmap => "mmap",
+            Self::Mremap => "mremap",
+            Self::PyMemMalloc => "PyMem_Malloc",
+            Self::PyMemCalloc => "PyMem_Calloc",
+            Self::PyMemRealloc => "PyMem_Realloc",
+            Self::PyObjectMalloc => "PyObject_Malloc",
+            Self::PyObjectCalloc => "PyObject_Calloc",
+            Self::PyObjectRealloc => "PyObject_Realloc",
+        }
+    }
+
+    /// Whether what it takes is a range of addresses, and not a block.
+    pub const fn is_mapping(self) -> bool {
+        matches!(self, Self::Mmap | Self::Mremap)
+    }
+
+    /// The kind of its events.
+    pub const fn kind(self) -> EventKind {
+        let role = if self.is_mapping() { Role::Map } else { Role::Allocate };
+        EventKind::known(self.as_str(), role, const { &[ADDRESS, SIZE, STACK] })
+    }
+}
+
+impl EventKind {
+    /// The device that stands for the process's own memory.
+    pub const OWN_DEVICE: i64 = -1;
+
+    /// Memory is given back, on this stack: `free-at(address, stack)`.
+    pub const FREE_AT: Self = Self::known("free-at", Role::Free, const { &[ADDRESS, STACK] });
+    /// Addresses are given back: `munmap(address, size)`.
+    pub const MUNMAP: Self = Self::known("munmap", Role::Unmap, const { &[ADDRESS, SIZE] });
+    /// The free before it did not happen: `kept(address)`.
+    pub const KEPT: Self = Self::known("kept", Role::Keep, const { &[ADDRESS] });
+    /// The thread's tag changes: `memory-tag(frame)`.
+    pub const MEMORY_TAG: Self = Self::known("memory-tag", Role::Tag, const { &[FRAME] });
+    /// A host's allocator takes memory: `host-allocate(address, size, stack, device, stream, pool)`.
+    pub const HOST_ALLOCATE: Self =
+        Self::known("host-allocate", Role::Allocate, const { &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL] });
+    /// A host's allocator gives memory back: `host-free(address, stack, device, stream)`.
+    pub const HOST_FREE: Self = Self::known("host-free", Role::Free, const { &[ADDRESS, STACK, DEVICE, STREAM] });
+    /// A host's allocator gets room for blocks: `segment(address, size, stack, device, stream, pool)`.
+    pub const SEGMENT: Self =
+        Self::known("segment", Role::Map, const { &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL] });
+    /// It gives room back: `segment-free(address, size, stack, device, stream)`.
+    pub const SEGMENT_FREE: Self =
+        Self::known("segment-free", Role::Unmap, const { &[ADDRESS, SIZE, STACK, DEVICE, STREAM] });
+    /// What one place, by stack, allocator, tag and thread, has used.
+    pub const MEMORY_USAGE: Self = Self::known(
+        "memory-usage",
+        Role::Usage,
+        const {
+            &[
+                STACK,
+                Field::new("allocator", FieldType::Frame),
+                Field::new("tag", FieldType::Frame),
+                SNAPSHOT,
+                Field::new("thread", FieldType::Unsigned),
+                DEVICE,
+                ALLOCATIONS,
+                BYTES,
+                LIVE_BLOCKS,
+                LIVE_BYTES,
+                PEAK_BLOCKS,
+                PEAK_BYTES,
+                TEMPORARY,
+                TEMPORARY_BYTES,
+            ]
+        },
+    );
+    /// What blocks of one size class, of more than half of `most` bytes and at most `most`, have used.
+    pub const MEMORY_SIZES: Self = Self::known(
+        "memory-sizes",
+        Role::Usage,
+        const {
+            &[
+                SNAPSHOT,
+                DEVICE,
+                Field::new("most", FieldType::Unsigned),
+                ALLOCATIONS,
+                BYTES,
+                LIVE_BLOCKS,
+                LIVE_BYTES,
+                PEAK_BLOCKS,
+                PEAK_BYTES,
+            ]
+        },
+    );
+    /// What a device, or the process, has used. The last event of its device in a snapshot. The peak was `peak_ago` before it.
+    pub const MEMORY_TOTAL: Self = Self::known(
+        "memory-total",
+        Role::Usage,
+        const {
+            &[
+                SNAPSHOT,
+                DEVICE,
+                Field::new("peak_ago", FieldType::Ticks),
+                ALLOCATIONS,
+                BYTES,
+                LIVE_BLOCKS,
+                LIVE_BYTES,
+                PEAK_BLOCKS,
+                PEAK_BYTES,
+                TEMPORARY,
+                TEMPORARY_BYTES,
+                Field::new("frees", FieldType::Unsigned),
+                Field::new("unknown_frees", FieldType::Unsigned),
+                Field::new("replaced", FieldType::Unsigned),
+            ]
+        },
+    );
+}
+
+const SIZE: Field = Field::new("size", FieldType::Unsigned);
+const DEVICE: Field = Field::new("device", FieldType::Signed);
+const STREAM: Field = Field::new("stream", FieldType::Unsigned);
+const POOL: Field = Field::new("pool", FieldType::Unsigned);
+const SNAPSHOT: Field = Field::new("snapshot", FieldType::Unsigned);
+const ALLOCATIONS: Field = Field::new("allocations", FieldType::Unsigned);
+const BYTES: Field = Field::new("bytes", FieldType::Unsigned);
+const LIVE_BLOCKS: Field = Field::new("live_blocks", FieldType::Unsigned);
+const LIVE_BYTES: Field = Field::new("live_bytes", FieldType::Unsigned);
+const PEAK_BLOCKS: Field = Field::new("peak_blocks", FieldType::Unsigned);
+const PEAK_BYTES: Field = Field::new("peak_bytes", FieldType::Unsigned);
+const TEMPORARY: Field = Field::new("temporary", FieldType::Unsigned);
+const TEMPORARY_BYTES: Field = Field::new("temporary_bytes", FieldType::Unsigned);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_keep_to_the_rules() {
+        let of_allocators = Allocator::ALL.map(Allocator::kind);
+        let others = [
+            EventKind::FREE_AT,
+            EventKind::MUNMAP,
+            EventKind::KEPT,
+            EventKind::MEMORY_TAG,
+            EventKind::HOST_ALLOCATE,
+            EventKind::HOST_FREE,
+            EventKind::SEGMENT,
+            EventKind::SEGMENT_FREE,
+            EventKind::MEMORY_USAGE,
+            EventKind::MEMORY_SIZES,
+            EventKind::MEMORY_TOTAL,
+        ];
+        assert!(of_allocators.iter().chain(&others).all(EventKind::is_sound));
+        assert!(Allocator::ALL.iter().enumerate().all(|(number, allocator)| *allocator as usize == number));
+    }
+}
