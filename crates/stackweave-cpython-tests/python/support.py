@@ -26,11 +26,12 @@ class Outcome(ctypes.Structure):
 TEXTS = """
     fallback_reason unavailable foreign_thread misplaced_activations describe self_test_with_table_of install locate
     stats differing_walks calls_start calls_mechanism calls_take calls_frames stamps_start
+    allocators_start allocators_block
 """
 NUMBERS = """
     allocations walk_while_held seen samples cut_samples torn_samples ticks line replayed thread_count source_seen
     whole_samples differing_repeats resident_bytes code_id calls_stop stamps other_frames
-    memory_requests
+    memory_requests allocators_stop allocators_told other_calls
 """
 WALKS = "walk walk_interrupted walk_public walk_thread walk_reader source_walk source_walk_thread"
 EACH_FRAME_IS_ENTERED = sys.version_info < (3, 11)

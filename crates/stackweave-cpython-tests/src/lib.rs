@@ -7,9 +7,11 @@
 #![expect(clippy::cast_precision_loss, reason = "the figures are rough")]
 
 pub mod activations;
+pub mod allocators;
 pub mod calls;
 pub mod codes;
 pub mod gil;
+pub mod other_allocators;
 pub mod other_hook;
 pub mod pythons;
 pub mod repeated;

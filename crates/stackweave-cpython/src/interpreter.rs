@@ -145,14 +145,18 @@ fn version_text(symbols: Symbols) -> Result<&'static [u8], Unavailable> {
 /// Builds whose structures differ from the tables: those without the GIL say so in their version, those that count
 /// references for debugging export the counter.
 fn refuse_other_builds(symbols: Symbols) -> Result<(), Unavailable> {
-    const MARK: &[u8] = b"free-threading build";
-    if version_text(symbols)?.windows(MARK.len()).any(|window| window == MARK) {
+    if is_free_threaded(symbols)? {
         return Err(Unavailable::FreeThreaded);
     }
     if [c"_Py_RefTotal", c"_Py_INCREF_IncRefTotal"].iter().any(|name| symbols.address(name).is_some()) {
         return Err(Unavailable::DebugBuild);
     }
     Ok(())
+}
+
+pub(crate) fn is_free_threaded(symbols: Symbols) -> Result<bool, Unavailable> {
+    const MARK: &[u8] = b"free-threading build";
+    Ok(version_text(symbols)?.windows(MARK.len()).any(|window| window == MARK))
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@
     reason = "the platforms that capture are 64-bit: an address, a word and a usize are one size"
 )]
 
+pub mod allocators;
 pub mod calls;
 mod code;
 mod code_blob;

@@ -1,0 +1,145 @@
+//! Allocators of somebody else: one before that of a domain, which counts, and one before that of arenas.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::allocators::is_inside;
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Allocator {
+    context: *mut c_void,
+    malloc: Option<unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void>,
+    calloc: Option<unsafe extern "C" fn(*mut c_void, usize, usize) -> *mut c_void>,
+    realloc: Option<unsafe extern "C" fn(*mut c_void, *mut c_void, usize) -> *mut c_void>,
+    free: Option<unsafe extern "C" fn(*mut c_void, *mut c_void)>,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Arenas {
+    context: *mut c_void,
+    allocate: Option<unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void>,
+    free: Option<unsafe extern "C" fn(*mut c_void, *mut c_void, usize)>,
+}
+
+// SAFETY: functions and their context, which the interpreter calls from every thread.
+unsafe impl Send for Allocator {}
+// SAFETY: as above.
+unsafe impl Sync for Allocator {}
+// SAFETY: as above.
+unsafe impl Send for Arenas {}
+
+const NONE: Allocator =
+    Allocator { context: std::ptr::null_mut(), malloc: None, calloc: None, realloc: None, free: None };
+static PREVIOUS: Mutex<[Allocator; 3]> = Mutex::new([NONE; 3]);
+static PREVIOUS_ARENAS: Mutex<Option<Arenas>> = Mutex::new(None);
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+static CALLS_INSIDE: AtomicU64 = AtomicU64::new(0);
+static ARENAS: AtomicU64 = AtomicU64::new(0);
+static ARENAS_INSIDE: AtomicU64 = AtomicU64::new(0);
+
+fn symbol(name: &CStr) -> *mut c_void {
+    // SAFETY: the name is a C string.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    assert!(!address.is_null(), "{name:?}");
+    address
+}
+
+fn count() {
+    CALLS.fetch_add(1, Ordering::Relaxed);
+    CALLS_INSIDE.fetch_add(u64::from(is_inside()), Ordering::Relaxed);
+}
+
+/// The functions before which ours stand: copied, since several threads may be in them.
+unsafe fn previous(context: *mut c_void) -> Allocator {
+    // SAFETY: the context is one of those below, which lives for ever.
+    unsafe { *context.cast::<Allocator>() }
+}
+
+unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
+    count();
+    // SAFETY: passed on as it came.
+    unsafe { previous(context).malloc.expect("it is there")(previous(context).context, size) }
+}
+
+unsafe extern "C" fn calloc(context: *mut c_void, number: usize, size: usize) -> *mut c_void {
+    count();
+    // SAFETY: passed on as it came.
+    unsafe { previous(context).calloc.expect("it is there")(previous(context).context, number, size) }
+}
+
+unsafe extern "C" fn realloc(context: *mut c_void, old: *mut c_void, size: usize) -> *mut c_void {
+    count();
+    // SAFETY: passed on as it came.
+    unsafe { previous(context).realloc.expect("it is there")(previous(context).context, old, size) }
+}
+
+unsafe extern "C" fn free(context: *mut c_void, address: *mut c_void) {
+    // SAFETY: passed on as it came.
+    unsafe { previous(context).free.expect("it is there")(previous(context).context, address) }
+}
+
+/// Puts an allocator before that of a domain, or what it found there back, whatever is there now.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_other_allocator(domain: c_int, is_on: bool) {
+    let slot = usize::try_from(domain).expect("a domain");
+    let mut before = PREVIOUS.lock().expect("nobody panics");
+    // SAFETY: the signatures are those of the headers, and the script holds the GIL.
+    unsafe {
+        let get: unsafe extern "C" fn(c_int, *mut Allocator) = std::mem::transmute(symbol(c"PyMem_GetAllocator"));
+        let set: unsafe extern "C" fn(c_int, *mut Allocator) = std::mem::transmute(symbol(c"PyMem_SetAllocator"));
+        if is_on {
+            get(domain, &raw mut before[slot]);
+            let context = std::ptr::from_mut(Box::leak(Box::new(before[slot]))).cast();
+            let mut ours = Allocator {
+                context,
+                malloc: Some(malloc),
+                calloc: Some(calloc),
+                realloc: Some(realloc),
+                free: Some(free),
+            };
+            set(domain, &raw mut ours);
+        } else {
+            set(domain, &raw mut before[slot]);
+        }
+    }
+}
+
+unsafe extern "C" fn allocate_arena(_: *mut c_void, size: usize) -> *mut c_void {
+    ARENAS.fetch_add(1, Ordering::Relaxed);
+    ARENAS_INSIDE.fetch_add(u64::from(is_inside()), Ordering::Relaxed);
+    let before = PREVIOUS_ARENAS.lock().expect("nobody panics").expect("it is there");
+    // SAFETY: passed on as it came.
+    unsafe { before.allocate.expect("it is there")(before.context, size) }
+}
+
+unsafe extern "C" fn free_arena(_: *mut c_void, arena: *mut c_void, size: usize) {
+    let before = PREVIOUS_ARENAS.lock().expect("nobody panics").expect("it is there");
+    // SAFETY: passed on as it came.
+    unsafe { before.free.expect("it is there")(before.context, arena, size) }
+}
+
+/// Puts an allocator before that of arenas, for good.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_other_arenas() {
+    let mut before = Arenas { context: std::ptr::null_mut(), allocate: None, free: None };
+    // SAFETY: the signatures are those of the headers, and the script holds the GIL.
+    unsafe {
+        let get: unsafe extern "C" fn(*mut Arenas) = std::mem::transmute(symbol(c"PyObject_GetArenaAllocator"));
+        let set: unsafe extern "C" fn(*mut Arenas) = std::mem::transmute(symbol(c"PyObject_SetArenaAllocator"));
+        get(&raw mut before);
+        *PREVIOUS_ARENAS.lock().expect("nobody panics") = Some(before);
+        let mut ours = Arenas { context: std::ptr::null_mut(), allocate: Some(allocate_arena), free: Some(free_arena) };
+        set(&raw mut ours);
+    }
+}
+
+/// How often memory was asked for: 0 of the allocator, 1 of it while a call was told, 2 and 3 the same of arenas.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_other_calls(which: u32) -> u64 {
+    let counts = [&CALLS, &CALLS_INSIDE, &ARENAS, &ARENAS_INSIDE];
+    counts[which as usize % counts.len()].load(Ordering::Relaxed)
+}
