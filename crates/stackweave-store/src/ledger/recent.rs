@@ -1,0 +1,133 @@
+//! What each thread did last: which blocks it took, and what it gave back.
+//!
+//! Hot file: allocates only when a thread is new.
+
+use super::block_table::Entry;
+
+/// What a thread gave back last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Given {
+    #[default]
+    Nothing,
+    /// Something that was not seen to be taken.
+    Unknown,
+    Block {
+        entry: Entry,
+        was_temporary: bool,
+    },
+    /// Addresses; which, is with the ranges.
+    Range,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Thread {
+    /// Where its next address goes.
+    next: usize,
+    given_address: u64,
+    given: Given,
+}
+
+/// The most blocks of a thread that are remembered.
+const MOST_WINDOW: usize = 1024;
+/// Threads of greater numbers share what is remembered.
+const MOST_THREADS: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Recent {
+    threads: Vec<Thread>,
+    /// The addresses that each thread took last, `window` of each.
+    addresses: Vec<u64>,
+    window: usize,
+}
+
+impl Recent {
+    /// A block is temporary if its thread has taken at most `temporary` others when it is given back.
+    pub(super) fn new(temporary: u32) -> Self {
+        let window = (temporary as usize).saturating_add(1).min(MOST_WINDOW);
+        Self { threads: vec![Thread::default()], addresses: vec![0; window], window }
+    }
+
+    /// Where a thread is; with all that found no memory it is the first.
+    #[inline]
+    fn at(&mut self, thread: u32) -> usize {
+        let at = (thread as usize).min(MOST_THREADS);
+        if at < self.threads.len() { at } else { self.add(at) }
+    }
+
+    #[cold]
+    fn add(&mut self, at: usize) -> usize {
+        let (threads, addresses) = (at + 1, (at + 1) * self.window);
+        let has_room = self.threads.try_reserve(threads - self.threads.len()).is_ok()
+            && self.addresses.try_reserve(addresses - self.addresses.len()).is_ok();
+        if !has_room {
+            return 0;
+        }
+        self.threads.resize(threads, Thread::default());
+        self.addresses.resize(addresses, 0);
+        at
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, thread: u32, address: u64) {
+        let at = self.at(thread);
+        let next = &mut self.threads[at].next;
+        self.addresses[at * self.window + *next] = address;
+        *next = if *next + 1 == self.window { 0 } else { *next + 1 };
+    }
+
+    /// Whether the block at this address, which this thread has taken, is among its last.
+    #[inline]
+    pub(super) fn is_recent(&self, thread: u32, address: u64) -> bool {
+        let first = (thread as usize).min(MOST_THREADS) * self.window;
+        self.addresses.get(first..first + self.window).is_some_and(|window| window.contains(&address))
+    }
+
+    #[inline]
+    pub(super) fn give(&mut self, thread: u32, address: u64, given: Given) {
+        let at = self.at(thread);
+        self.threads[at].given = given;
+        self.threads[at].given_address = address;
+    }
+
+    /// What the thread gave back last, if that was at this address; from then on, nothing.
+    pub(super) fn take_given(&mut self, thread: u32, address: u64) -> Given {
+        let at = self.at(thread);
+        let known = &mut self.threads[at];
+        if known.given_address == address { std::mem::take(&mut known.given) } else { Given::Nothing }
+    }
+
+    pub(super) fn bytes_used(&self) -> usize {
+        self.threads.capacity() * size_of::<Thread>() + self.addresses.capacity() * size_of::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_blocks_of_each_thread_are_recent() {
+        let mut recent = Recent::new(2);
+        for address in [16, 32, 48, 64] {
+            recent.take(3, address);
+        }
+        assert_eq!([16, 32, 48, 64].map(|address| recent.is_recent(3, address)), [false, true, true, true]);
+        assert!(!recent.is_recent(2, 64) && !recent.is_recent(900, 64));
+    }
+
+    #[test]
+    fn what_was_given_back_is_taken_once_and_by_its_address() {
+        let mut recent = Recent::new(0);
+        recent.give(5, 16, Given::Unknown);
+        assert_eq!(recent.take_given(5, 32), Given::Nothing);
+        assert_eq!(recent.take_given(4, 16), Given::Nothing);
+        assert_eq!((recent.take_given(5, 16), recent.take_given(5, 16)), (Given::Unknown, Given::Nothing));
+    }
+
+    #[test]
+    fn threads_of_absurd_numbers_cost_no_more_than_others() {
+        let mut recent = Recent::new(1);
+        recent.take(u32::MAX, 16);
+        assert!(recent.is_recent(u32::MAX - 1, 16) && recent.bytes_used() < 100 << 20);
+    }
+}
