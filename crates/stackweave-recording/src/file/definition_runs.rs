@@ -14,7 +14,8 @@ const FULL: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct DefinitionRuns {
     pub(super) section: u32,
-    kinds: Run,
+    /// Runs that do not follow each other where a number is left out.
+    kinds: Vec<Run>,
     threads: Run,
     strings: Run,
     modules: Run,
@@ -42,6 +43,11 @@ impl Run {
         &mut self.body
     }
 
+    /// Whether the thing with this number can be appended.
+    fn is_followed_by(&self, number: u32) -> bool {
+        self.count == 0 || u64::from(self.first) + self.count == u64::from(number)
+    }
+
     /// The same for things that say themselves what they belong to.
     fn next_unnumbered(&mut self) -> &mut Vec<u8> {
         self.count += 1;
@@ -67,7 +73,12 @@ impl Run {
 
 impl DefinitionRuns {
     pub(super) fn kind(&mut self, number: u8, kind: &EventKind) {
-        definitions::put_kind(self.kinds.next(number.into()), kind);
+        if !self.kinds.last().is_some_and(|run| run.is_followed_by(number.into())) {
+            self.kinds.push(Run::default());
+        }
+        if let Some(run) = self.kinds.last_mut() {
+            definitions::put_kind(run.next(number.into()), kind);
+        }
     }
 
     pub(super) fn thread(&mut self, thread: &RecordedThread) {
@@ -116,8 +127,10 @@ impl DefinitionRuns {
     /// Appends a block with all that is waiting, if there is anything.
     pub(super) fn write(&mut self, out: &mut Vec<u8>) {
         let mut payload = Vec::new();
+        for mut run in self.kinds.drain(..) {
+            run.write(tag::KINDS, &mut payload);
+        }
         let runs = [
-            (tag::KINDS, &mut self.kinds),
             (tag::THREADS, &mut self.threads),
             (tag::STRINGS, &mut self.strings),
             (tag::MODULES, &mut self.modules),

@@ -36,7 +36,7 @@ pub struct Encoded {
 /// How much of the words was understood: all of them, unless something else than events was among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Events.
+    /// Events, but for those of kinds that are not written.
     pub events: u64,
     /// The words that they took.
     pub words: usize,
@@ -49,6 +49,8 @@ pub struct Encoder {
     kinds: Vec<EventKind>,
     /// By kind number.
     shapes: [Option<Shape>; 256],
+    /// By kind number: whether its events are left out.
+    unwritten: [bool; 256],
     /// By kind number, if what is open is to be known.
     doings: Option<Box<[Doing; 256]>>,
     definer: Definer,
@@ -63,6 +65,7 @@ impl Encoder {
             section: 0,
             kinds: Vec::new(),
             shapes: [None; 256],
+            unwritten: [false; 256],
             doings: None,
             definer: Definer::new(stacks),
             columns: Transposer::default(),
@@ -89,13 +92,26 @@ impl Encoder {
     pub fn kind(&mut self, kind: &EventKind) -> Option<u8> {
         let names: usize = kind.name.len() + kind.fields.iter().map(|field| field.name.len()).sum::<usize>();
         let told = in_file(kind).filter(|_| names <= MAX_KIND_NAMES)?;
-        let number = u8::try_from(self.kinds.len() + 1).ok()?;
-        self.kinds.push(kind.clone());
-        self.shapes[usize::from(number)] = Some(Shape::new(kind.words(), kind.has_bytes()));
+        let number = self.take_number(kind)?;
         if let Some(doings) = &mut self.doings {
             doings[usize::from(number)] = Doing::of(kind);
         }
         self.definer.runs.kind(number, &told);
+        Some(number)
+    }
+
+    /// Declares a kind whose events are passed over: neither they nor the kind are in the file. Its number is one of the
+    /// same as all others'.
+    pub fn unwritten_kind(&mut self, kind: &EventKind) -> Option<u8> {
+        let number = self.take_number(kind)?;
+        self.unwritten[usize::from(number)] = true;
+        Some(number)
+    }
+
+    fn take_number(&mut self, kind: &EventKind) -> Option<u8> {
+        let number = u8::try_from(self.kinds.len() + 1).ok()?;
+        self.kinds.push(kind.clone());
+        self.shapes[usize::from(number)] = Some(Shape::new(kind.words(), kind.has_bytes()));
         Some(number)
     }
 
@@ -111,11 +127,14 @@ impl Encoder {
         let mut asking = self.definer.asking(names, &mut out.definitions);
         let mut nesting = Nesting::default();
         while let Some((event, rest)) = next_event(&words[taken.words..], &self.shapes) {
+            taken.words = words.len() - rest.len();
+            if self.unwritten[usize::from(event.number)] {
+                continue;
+            }
             self.columns.push(&self.kinds, event, &mut asking);
             if let Some(doings) = &self.doings {
                 nesting.add(doings[usize::from(event.number)], &event);
             }
-            taken.words = words.len() - rest.len();
             taken.events += 1;
             if self.columns.words() >= BLOCK_WORDS {
                 write_events(self.section, thread, (&mut self.columns, &mut self.payload), &mut out.events);

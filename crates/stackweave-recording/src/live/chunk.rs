@@ -34,6 +34,8 @@ pub(super) struct Chunk {
     pub(super) words: Cell<usize>,
     /// The writer's: how many of them it has taken.
     pub(super) taken: Cell<usize>,
+    /// The writer's: how many of them its observer knows.
+    pub(super) told: Cell<usize>,
 }
 
 const _: () = assert!(size_of::<Chunk>() == HEAD);
@@ -92,15 +94,14 @@ impl Chunk {
         (position - ptr::from_ref(self).addr() - HEAD) / WORD
     }
 
-    /// The words that the writer has not taken yet, up to `end`.
+    /// The words from the `start`th on, up to `end`.
     ///
     /// # Safety
-    /// That many words are written, and will not be written again while the slice lives.
-    pub(super) unsafe fn untaken(&self, end: usize) -> &[u64] {
-        let taken = self.taken.get();
+    /// `start` is not behind `end`. That many words are written, and will not be written again while the slice lives.
+    pub(super) unsafe fn words(&self, start: usize, end: usize) -> &[u64] {
         let first = ptr::with_exposed_provenance::<u64>(ptr::from_ref(self).expose_provenance() + HEAD);
-        // SAFETY: the caller's promise; `taken` never passes what was written.
-        unsafe { std::slice::from_raw_parts(first.add(taken), end - taken) }
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(first.add(start), end - start) }
     }
 }
 

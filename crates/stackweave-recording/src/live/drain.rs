@@ -3,13 +3,17 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use stackweave_core::Names;
 
 use super::chunk::Chunk;
-use super::kinds::Kinds;
+use super::gone_threads;
+use super::kinds::{Kinds, Registered};
 use super::lane::Lane;
+use super::observing::{Observing, Question, THREAD_NAME};
 use super::outcome::FlushError;
 use super::output::{Output, lost};
 use super::points::Points;
@@ -36,6 +40,9 @@ pub(super) struct Drain {
     notes: Vec<u8>,
     batch: Option<Counted>,
     lanes: Vec<KnownLane>,
+    pub(super) observing: Observing,
+    /// The number of the thread that the observer's notes are of, once there are any.
+    notes_thread: Option<u32>,
     /// Threads without a lane, by the number that the kernel has for them: their numbers here.
     without_lane: HashMap<u32, u32>,
     points: Points,
@@ -50,6 +57,17 @@ struct KnownLane {
     /// Whether somebody has given that name, so that the system need not be asked.
     is_named: bool,
     has_ended: bool,
+    /// Its [`Lane::sequence`] when the round began.
+    wanted: u64,
+}
+
+/// What becomes of the words in chunks that are not full.
+#[derive(Clone, Copy, Debug)]
+enum Partial {
+    /// They are written.
+    Write,
+    /// Only the observer is told of them.
+    Tell,
 }
 
 impl KnownLane {
@@ -71,6 +89,8 @@ impl Drain {
             notes: Vec::new(),
             batch: None,
             lanes: Vec::new(),
+            observing: Observing::begin(session, setting),
+            notes_thread: None,
             without_lane: HashMap::new(),
             points: Points::new(session.clock, session.first_point),
             output,
@@ -78,10 +98,14 @@ impl Drain {
         }
     }
 
-    /// Writes the chunks that are full.
+    /// Writes the chunks that are full. Who observes is told of all that was recorded.
     pub(super) fn full_chunks(&mut self) {
         self.meet_new_lanes();
-        self.take_full_chunks();
+        if self.observing.is_on() {
+            self.take_round(Partial::Tell);
+        } else {
+            self.take_full_chunks();
+        }
         // Kept for the next flush to tell.
         let _ = self.write();
     }
@@ -89,18 +113,12 @@ impl Drain {
     /// Writes all that was recorded before the call.
     pub(super) fn all(&mut self) -> Result<(), FlushError> {
         self.meet_new_lanes();
+        self.end_gone_threads();
         // Before the queue is looked at: the last chunk of a thread that has ended is in it.
         for known in &mut self.lanes {
             known.has_ended = known.lane().has_ended();
         }
-        self.take_full_chunks();
-        for index in 0..self.lanes.len() {
-            let lane = self.lanes[index].lane;
-            // SAFETY: the writer's reference.
-            if let Some((chunk, end)) = unsafe { &*lane }.partial() {
-                self.take_words(chunk, end);
-            }
-        }
+        self.take_round(Partial::Write);
         self.tell_names();
         self.tell_definitions();
         if !self.output.is_failing() {
@@ -109,6 +127,57 @@ impl Drain {
         let result = self.write();
         self.forget_ended_lanes();
         result
+    }
+
+    /// Takes all that was recorded before the call, and settles it.
+    fn take_round(&mut self, partial: Partial) {
+        let began = self.points.now();
+        fence(Ordering::SeqCst);
+        for known in &mut self.lanes {
+            known.wanted = known.lane().sequence();
+        }
+        self.take_full_chunks();
+        let mut is_whole = true;
+        for index in 0..self.lanes.len() {
+            is_whole &= self.take_lane(index, partial);
+        }
+        self.observing.settle(began, is_whole);
+        self.encode_notes();
+    }
+
+    /// Takes what was published in a lane when the round began. Says whether that is all: a chunk may be on its way, and its
+    /// thread stopped.
+    fn take_lane(&mut self, index: usize, partial: Partial) -> bool {
+        let KnownLane { lane, wanted, .. } = self.lanes[index];
+        // SAFETY: the writer's reference.
+        let lane = unsafe { &*lane };
+        for _ in 0..ATTEMPTS {
+            if let Some((chunk, end)) = lane.partial() {
+                match partial {
+                    Partial::Write => self.take_words(chunk, end),
+                    Partial::Tell => self.tell_words(chunk, end),
+                }
+                return true;
+            }
+            if lane.is_taken_up_to(wanted) {
+                return true;
+            }
+            thread::yield_now();
+            self.take_full_chunks();
+        }
+        false
+    }
+
+    /// Ends the lanes of threads that are gone without a word.
+    fn end_gone_threads(&mut self) {
+        let look_at_all = self.names_asked.elapsed() >= NAMES_EVERY;
+        let pid = self.session.pid();
+        for known in &self.lanes {
+            let shared = &known.lane().shared;
+            if (look_at_all || shared.is_left()) && gone_threads::is_gone(pid, shared.tid) {
+                gone_threads::end(known.lane);
+            }
+        }
     }
 
     pub(super) const fn is_ring(&self) -> bool {
@@ -139,11 +208,65 @@ impl Drain {
 
     /// Writes the ring to a file.
     pub(super) fn dump(&mut self, path: &Path, reason: EndReason) -> Result<(), FlushError> {
+        if reason == EndReason::Dumped {
+            self.observing.dump(self.points.now());
+        }
+        let last = self.observing.take_notes();
         let point = self.points.take();
         self.output.point(&mut self.encoder, point, &mut self.notes);
         self.write()?;
-        let (first, count) = self.encode_open();
-        self.output.dump(&mut self.encoder, path, (&first, count), (self.points.residual_ns(), reason))
+        let (first, mut count) = self.encode_open();
+        let mut behind = Encoded::default();
+        count += self.encode_as_notes(&last, &mut behind);
+        self.output.dump(&mut self.encoder, path, [&first, &behind], (count, self.points.residual_ns(), reason))
+    }
+
+    /// Asks the observer, and writes what it notes by that.
+    pub(super) fn ask(&mut self, question: Question) {
+        self.observing.ask(question);
+        self.encode_notes();
+        // Kept for the next flush to tell.
+        let _ = self.write();
+    }
+
+    /// Gives the observer to who asks when the writer is gone.
+    pub(super) fn keep_observer(&mut self) {
+        self.session.kept_observer().0 = self.observing.take_observer();
+    }
+
+    /// Encodes what the observer has noted, as events of a thread of its own.
+    pub(super) fn encode_notes(&mut self) {
+        let words = self.observing.take_notes();
+        if words.is_empty() {
+            return;
+        }
+        let thread = self.thread_of_notes();
+        self.encode(thread, &words);
+        if self.output.is_ring() || self.encoded.events.len() >= BATCH {
+            let _ = self.write();
+        }
+    }
+
+    /// The same into blocks of their own. Says how many events they are.
+    fn encode_as_notes(&mut self, words: &[u64], into: &mut Encoded) -> u64 {
+        if words.is_empty() {
+            return 0;
+        }
+        let thread = self.thread_of_notes();
+        self.learn_kinds();
+        self.encoder.events(thread, words, &*self.names, into).events
+    }
+
+    fn thread_of_notes(&mut self) -> u32 {
+        if let Some(number) = self.notes_thread {
+            return number;
+        }
+        let number = self.session.next_thread();
+        self.notes_thread = Some(number);
+        // SAFETY: has no conditions.
+        let tid = unsafe { libc::gettid() }.unsigned_abs();
+        self.encoder.thread(number, tid, THREAD_NAME);
+        number
     }
 
     /// What was open before the events that the ring still has, as events, and how many they are. A thread that has done
@@ -151,7 +274,7 @@ impl Drain {
     fn encode_open(&mut self) -> (Encoded, u64) {
         let now = self.points.now();
         let (before, began) = self.output.open_before(now);
-        let [frames, calls] = [false, true].map(|is_call| self.kinds.register(open_kind(is_call)));
+        let [frames, calls] = [false, true].map(|is_call| self.kinds.register(open_kind(is_call), true));
         let (mut encoded, mut count) = (Encoded::default(), 0);
         self.learn_kinds();
         for OpenBefore { thread, open, goes_on } in before {
@@ -167,8 +290,8 @@ impl Drain {
     }
 
     fn learn_kinds(&mut self) {
-        for kind in self.kinds.since(self.known_kinds) {
-            let number = self.encoder.kind(kind);
+        for Registered { kind, is_written } in self.kinds.since(self.known_kinds) {
+            let number = if *is_written { self.encoder.kind(kind) } else { self.encoder.unwritten_kind(kind) };
             debug_assert!(number.is_some(), "what is registered can be encoded");
             self.known_kinds += 1;
         }
@@ -177,6 +300,10 @@ impl Drain {
     /// Ends the recording, after a last [`Drain::all`].
     pub(super) fn end(&mut self, reason: EndReason) {
         self.output.retry_now();
+        self.observing.end(self.points.now());
+        if !self.output.is_ring() {
+            self.encode_notes();
+        }
         self.tell_names();
         self.tell_definitions();
         self.tell_losses();
@@ -193,8 +320,9 @@ impl Drain {
         let _ = self.write();
     }
 
-    /// Gives up its references.
+    /// Gives up its references, once the session is closed.
     pub(super) fn release(mut self) {
+        gone_threads::end_all(self.session.pid(), self.lanes.iter().map(|known| known.lane));
         for known in self.lanes.drain(..) {
             // SAFETY: the writer's reference, used no more.
             unsafe { Lane::release(known.lane) };
@@ -205,10 +333,13 @@ impl Drain {
         let (lanes, encoder, without) = (&mut self.lanes, &mut self.encoder, &mut self.without_lane);
         let first = lanes.len();
         self.session.take_new_lanes(|lane| {
-            lanes.push(KnownLane { lane, name: String::new(), is_named: false, has_ended: false });
+            lanes.push(KnownLane { lane, name: String::new(), is_named: false, has_ended: false, wanted: 0 });
         });
-        for known in &mut lanes[first..] {
+        let (old, new) = lanes.split_at_mut(first);
+        for known in new {
             let tid = known.lane().shared.tid;
+            // The kernel has given its number to a new thread.
+            old.iter().filter(|old| old.lane().shared.tid == tid).for_each(|old| gone_threads::end(old.lane));
             if let Some(number) = without.remove(&tid) {
                 known.lane().shared.number.set(number);
             }
@@ -262,8 +393,9 @@ impl Drain {
 
     /// Encodes what is new in a chunk, up to `end` words.
     fn take_words(&mut self, chunk: &Chunk, end: usize) {
+        self.tell_words(chunk, end);
         // SAFETY: the chunk's lane has published that many words; none is written twice before the chunk is given back.
-        let words = unsafe { chunk.untaken(end) };
+        let words = unsafe { chunk.words(chunk.taken.get(), end) };
         // SAFETY: the writer has a reference to the lane of every chunk it takes.
         let thread = unsafe { &*chunk.lane.get() }.shared.number.get();
         self.encode(thread, words);
@@ -273,9 +405,20 @@ impl Drain {
         }
     }
 
+    /// Tells the observer what is new in a chunk, up to `end` words.
+    fn tell_words(&mut self, chunk: &Chunk, end: usize) {
+        if self.observing.is_on() {
+            // SAFETY: as in `take_words`.
+            let (words, lane) = unsafe { (chunk.words(chunk.told.get(), end), &*chunk.lane.get()) };
+            self.observing.tell(lane.shared.number.get(), words);
+            chunk.told.set(end);
+        }
+    }
+
     /// Takes these words for events of another thread, behind all that its lane holds.
     pub(super) fn record_for(&mut self, tid: u32, words: &[u64]) {
         let thread = self.thread_taken_whole(tid).unwrap_or_else(|| self.thread_without_lane(tid));
+        self.observing.tell(thread, words);
         self.encode(thread, words);
         // Kept for the next flush to tell.
         let _ = self.write();
@@ -321,6 +464,9 @@ impl Drain {
         if taken.words < words.len() {
             self.session.counts.lose(LossReason::NotUnderstood, 1);
             self.encoder.lost(&lost(LossReason::NotUnderstood, thread, counted(1)), &mut self.notes);
+        }
+        if taken.events == 0 {
+            return;
         }
         let of = counted(taken.events);
         self.batch = Some(self.batch.map_or(of, |others| others.and(of)));

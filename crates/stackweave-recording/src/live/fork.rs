@@ -57,8 +57,7 @@ pub(super) fn watch() -> io::Result<()> {
     Ok(())
 }
 
-/// Lets [`lanes::end_of_thread`] run at the end of the calling thread: after the destructors of its thread-locals, and
-/// again if it records after that.
+/// Lets [`lanes::end_of_thread`] run at the end of the calling thread, after the destructors of its thread-locals.
 pub(super) fn watch_this_thread() {
     if let Some(key) = THREAD_END.load(Ordering::Acquire).checked_sub(1) {
         // SAFETY: the key exists; the value is only compared with null.

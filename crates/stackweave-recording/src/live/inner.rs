@@ -245,10 +245,13 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         fork::forget(self);
-        if self.own_session().is_some() {
+        if let Some(session) = self.own_session() {
             if !self.is_stopped.load(Ordering::SeqCst) {
                 self.stop();
             }
+            // Threads that have recorded keep the session longer.
+            let observer = session.kept_observer().0.take();
+            drop(observer);
             // SAFETY: the strong count of the session that was put there; in a child, the parent's keeps its own for ever.
             drop(unsafe { Arc::from_raw(*self.session.get_mut()) });
         }

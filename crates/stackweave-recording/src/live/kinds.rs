@@ -54,27 +54,35 @@ const MAX_NAMES: usize = 4096;
 
 /// Kinds in the order of their numbers. They only become more.
 #[derive(Debug)]
-pub(super) struct Kinds([AtomicPtr<EventKind>; 255]);
+pub(super) struct Kinds([AtomicPtr<Registered>; 255]);
+
+/// A kind that a recorder knows.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Registered {
+    pub(super) kind: EventKind,
+    /// Whether its events are in the file, and not only told to who observes.
+    pub(super) is_written: bool,
+}
 
 impl Kinds {
     /// The built-in ones.
     pub(super) fn new() -> Self {
         let kinds = Self([const { AtomicPtr::new(ptr::null_mut()) }; 255]);
         for kind in EventKind::BUILT_IN {
-            kinds.register(kind);
+            kinds.register(kind, true);
         }
         kinds
     }
 
     /// The number of a kind, a new one if it is new. `None` if it breaks the rules for fields or has two calls, if its names are very
     /// long, or 255 are known.
-    pub(super) fn register(&self, kind: EventKind) -> Option<KindNumber> {
+    pub(super) fn register(&self, kind: EventKind, is_written: bool) -> Option<KindNumber> {
         let names = kind.name.len() + kind.fields.iter().map(|field| field.name.len()).sum::<usize>();
         if in_file(&kind).is_none() || names > MAX_NAMES {
             return None;
         }
         let (words, has_bytes) = (u8::try_from(kind.words()).ok()?, kind.has_bytes());
-        let mine = Box::into_raw(Box::new(kind));
+        let mine = Box::into_raw(Box::new(Registered { kind, is_written }));
         for (slot, number) in self.0.iter().zip(1..=u8::MAX) {
             let added = slot.compare_exchange(ptr::null_mut(), mine, Ordering::AcqRel, Ordering::Acquire);
             let Err(known) = added else { return Some(KindNumber { number, words, has_bytes }) };
@@ -91,7 +99,7 @@ impl Kinds {
     }
 
     /// The kinds from the `known`th on, counted from 0.
-    pub(super) fn since(&self, known: usize) -> impl Iterator<Item = &EventKind> {
+    pub(super) fn since(&self, known: usize) -> impl Iterator<Item = &Registered> {
         self.0[known.min(self.0.len())..].iter().map_while(|slot| {
             // SAFETY: null, or a kind that stays there.
             unsafe { slot.load(Ordering::Acquire).as_ref() }
@@ -126,7 +134,7 @@ mod tests {
         let kinds = Kinds::new();
         let written =
             [BEGIN, BEGIN_AT, BEGIN_WITH, END, INSTANT, INSTANT_WITH, COUNTER, SAMPLE, ALLOCATE, FREE].map(Some);
-        assert_eq!(EventKind::BUILT_IN.map(|kind| kinds.register(kind)), written);
+        assert_eq!(EventKind::BUILT_IN.map(|kind| kinds.register(kind, true)), written);
         assert_eq!(kinds.since(0).count(), 10);
     }
 
@@ -134,18 +142,18 @@ mod tests {
     fn a_new_one_gets_the_next_number_until_none_is_left() {
         let kinds = Kinds::new();
         for number in 11..=255 {
-            assert_eq!(kinds.register(kind(number.to_string())).map(KindNumber::get), Some(number));
+            assert_eq!(kinds.register(kind(number.to_string()), true).map(KindNumber::get), Some(number));
         }
-        assert_eq!(kinds.register(kind("one too many".to_owned())), None);
-        assert_eq!(kinds.register(kind("200".to_owned())).map(KindNumber::get), Some(200));
-        assert_eq!(kinds.since(254).next().unwrap().name, "255");
+        assert_eq!(kinds.register(kind("one too many".to_owned()), true), None);
+        assert_eq!(kinds.register(kind("200".to_owned()), true).map(KindNumber::get), Some(200));
+        assert_eq!(kinds.since(254).next().unwrap().kind.name, "255");
     }
 
     #[test]
     fn one_that_breaks_the_rules_is_refused() {
         let fields = vec![Field::new("early", FieldType::Bytes), Field::new("late", FieldType::Frame)];
         let wrong = EventKind { name: "wrong".into(), role: Role::Instant, fields: fields.into() };
-        assert_eq!(Kinds::new().register(wrong), None);
-        assert_eq!(Kinds::new().register(kind("long".repeat(2_000))), None);
+        assert_eq!(Kinds::new().register(wrong, true), None);
+        assert_eq!(Kinds::new().register(kind("long".repeat(2_000)), true), None);
     }
 }

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
 use super::chunk::{CHUNK_WORDS, Chunk};
 use super::chunk_start::ChunkStart;
@@ -33,7 +33,7 @@ pub(super) struct Lane {
     clock: Clock,
     session: *const Session,
     /// Of its current or its next chunk.
-    sequence: Cell<u64>,
+    sequence: AtomicU64,
     /// The next lane of the same thread.
     pub(super) next_of_thread: Cell<*mut Lane>,
     pub(super) shared: Shared,
@@ -45,6 +45,10 @@ pub(super) struct Lane {
 pub(super) struct Shared {
     references: AtomicU32,
     has_ended: AtomicBool,
+    /// Whether the destructors of its thread have run.
+    is_left: AtomicBool,
+    /// Whether the thread's reference is given back, by whoever was first.
+    is_given_back: AtomicBool,
     /// The next one that the writer does not know yet.
     pub(super) next_new: AtomicPtr<Lane>,
     /// The number of its thread in the recording, from 1. The writer's: it may have given the thread one before.
@@ -93,11 +97,13 @@ impl Lane {
             // SAFETY: the caller's promise.
             clock: unsafe { (*session).clock },
             session,
-            sequence: Cell::new(0),
+            sequence: AtomicU64::new(0),
             next_of_thread: Cell::new(ptr::null_mut()),
             shared: Shared {
                 references: AtomicU32::new(2),
                 has_ended: AtomicBool::new(false),
+                is_left: AtomicBool::new(false),
+                is_given_back: AtomicBool::new(false),
                 next_new: AtomicPtr::new(ptr::null_mut()),
                 number: Cell::new(number),
                 // SAFETY: has no conditions.
@@ -259,9 +265,10 @@ impl Lane {
         // SAFETY: taken from the pool, so nobody else's.
         let head = unsafe { &*chunk };
         head.lane.set(self);
-        head.sequence.set(self.sequence.get());
+        head.sequence.set(self.sequence.load(Ordering::Relaxed));
         head.words.set(0);
         head.taken.set(0);
+        head.told.set(0);
         let start = Chunk::start(chunk);
         self.end.set(start + CHUNK_WORDS * WORD);
         self.cursor.store(start, Ordering::Release);
@@ -278,17 +285,38 @@ impl Lane {
         // SAFETY: this thread's chunk.
         unsafe { (*chunk).words.set((*chunk).words_before(cursor)) };
         self.end.set(0);
+        // First: who then finds no chunk knows that one is on its way.
+        self.sequence.store(self.sequence.load(Ordering::Relaxed) + 1, Ordering::Release);
         self.cursor.store(0, Ordering::Release);
-        self.sequence.set(self.sequence.get() + 1);
         let session = self.session();
         session.full.push(chunk);
         session.doorbell.ring();
     }
 
+    /// The destructors of the thread have run. It may still record, and will not say when it no longer does: the writer finds
+    /// out. Says whether the session was closed before, so that no writer will.
+    pub(super) fn leave_to_writer(&self) -> bool {
+        self.retire_chunk();
+        self.forget_share();
+        self.session().is_closed()
+    }
+
+    /// From now on the lane has no share of memory of its own.
+    fn forget_share(&self) {
+        if !self.shared.is_left.swap(true, Ordering::SeqCst) {
+            self.session().pool.forget_lane();
+        }
+    }
+
+    /// Whether nobody has given the thread's reference back yet: the caller does now.
+    pub(super) fn give_back_once(&self) -> bool {
+        !self.shared.is_given_back.swap(true, Ordering::SeqCst)
+    }
+
     /// The thread ends, and will not use the lane again but for releasing it.
     pub(super) fn end_of_thread(&self) {
         self.retire_chunk();
-        self.session().pool.forget_lane();
+        self.forget_share();
         self.shared.has_ended.store(true, Ordering::Release);
     }
 
@@ -310,6 +338,19 @@ impl Lane {
         (chunk.sequence.get() == self.shared.expected.get()).then(|| (chunk, chunk.words_before(cursor)))
     }
 
+    /// The writer's: the number of the chunk that is being filled, or would be next. All that is published lies in it or in
+    /// earlier ones.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence.load(Ordering::Acquire)
+    }
+
+    /// The writer's: whether it has all that was published when [`Lane::sequence`] was `wanted`, though there is no
+    /// [`Lane::partial`] chunk.
+    pub(super) fn is_taken_up_to(&self, wanted: u64) -> bool {
+        let expected = self.shared.expected.get();
+        expected > wanted || (!self.has_chunk() && self.sequence() == expected)
+    }
+
     /// The writer's: whether a chunk is being filled.
     pub(super) fn has_chunk(&self) -> bool {
         self.cursor.load(Ordering::Acquire) != 0
@@ -329,5 +370,12 @@ impl Lane {
         let name = self.shared.name.swap(ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: boxed by `set_name`, and taken out by the swap.
         (!name.is_null()).then(|| *unsafe { Box::from_raw(name) })
+    }
+}
+
+impl Shared {
+    /// Whether the destructors of its thread have run.
+    pub(super) fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::SeqCst)
     }
 }

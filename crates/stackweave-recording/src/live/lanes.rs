@@ -86,7 +86,7 @@ impl Turn {
             let this = next;
             next = lane.next_of_thread.get();
             if lane.session().is_closed() && !lane.is_busy() {
-                end(this);
+                end_once(this);
             } else {
                 lane.next_of_thread.set(kept);
                 kept = this;
@@ -120,26 +120,37 @@ pub(super) fn forget_all() {
     thread_words::set_list(0);
 }
 
-/// The calling thread ends: the writers get what it has recorded.
+/// The destructors of the calling thread run: the writers get what it has recorded. It may record more, on the same lanes.
 pub(super) fn end_of_thread() {
     let list = thread_words::list();
     if list == NEVER {
         return;
     }
-    forget_all();
+    thread_words::set_lane(0);
     let mut next: *mut Lane = ptr::with_exposed_provenance_mut(list & !CHANGING);
+    let mut kept: *mut Lane = ptr::null_mut();
     // SAFETY: as in `Turn::find`.
     while let Some(lane) = unsafe { next.as_ref() } {
         let this = next;
         next = lane.next_of_thread.get();
-        end(this);
+        if lane.leave_to_writer() {
+            end_once(this);
+        } else {
+            lane.next_of_thread.set(kept);
+            kept = this;
+        }
     }
+    thread_words::set_list(kept.expose_provenance());
 }
 
-fn end(lane: *mut Lane) {
-    // SAFETY: it was in the thread's list, which had a reference to it, and is no more.
+/// Ends a lane, if nobody has done so yet: the thread that it belongs to, or, when that is gone, the writer. Neither may use
+/// it again, unless by the writer's own reference.
+pub(super) fn end_once(lane: *mut Lane) {
+    // SAFETY: the caller has a reference to it, or is the thread whose reference is given back here, once.
     unsafe {
-        (*lane).end_of_thread();
-        Lane::release(lane);
+        if (*lane).give_back_once() {
+            (*lane).end_of_thread();
+            Lane::release(lane);
+        }
     }
 }

@@ -13,13 +13,20 @@ pub trait Observer: Any + Send {
     /// its kind; a kind with bytes has their length and the bytes at its end.
     fn events(&mut self, thread: u32, words: &[u64]);
 
-    /// All events of all threads that were recorded before `ticks` were told, but for those of a thread that was stopped in the
-    /// middle of recording one: these come later. Called after each round of the writer, at least every
-    /// [`Observer::interval`].
+    /// All events of all threads that were recorded before `ticks` were told. One whose thread was just recording it may come
+    /// later with a time before `ticks`: what other threads could do because of it has later times. Called after each round of
+    /// the writer, at least every [`Observer::interval`]; with the same `ticks` again if a thread was stopped in the middle
+    /// of handing a buffer over.
     fn settle(&mut self, ticks: u64, notes: &mut Notes);
 
-    /// The recording ends, after a last [`Observer::settle`].
+    /// The recording ends, after a last [`Observer::settle`]. In ring mode these notes are in the last dump, if there is one.
     fn end(&mut self, ticks: u64, notes: &mut Notes);
+
+    /// In ring mode: what is kept is about to be written to a file, after an [`Observer::settle`]. These notes come at the end
+    /// of that file, and are not kept.
+    fn dump(&mut self, ticks: u64, notes: &mut Notes) {
+        let _ = (ticks, notes);
+    }
 
     /// How often it wants to be called.
     fn interval(&self) -> Duration;
@@ -28,7 +35,8 @@ pub trait Observer: Any + Send {
     fn as_any(&mut self) -> &mut dyn Any;
 }
 
-/// Makes the observer of a recording, on its writer's thread; another one in each forked child that records.
+/// Makes the observer of a recording, on its writer's thread; another one in each forked child that records. An observer that
+/// panics is dropped, and the recording goes on without it.
 pub type MakeObserver = Arc<dyn Fn() -> Box<dyn Observer> + Send + Sync>;
 
 /// Events that an observer adds to the recording. They are of a thread of their own, `stackweave`.

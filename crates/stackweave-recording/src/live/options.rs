@@ -28,6 +28,9 @@ pub struct Options {
     /// Whether programs that this one starts shall record too, if they ask by
     /// [`Recorder::from_environment`](super::Recorder::from_environment).
     pub subprocesses: bool,
+    /// Whether threads that wait for room do so where they are, and not inside the process's
+    /// [`Waiter`](super::Waiter): who records in the middle of an allocation can't give an interpreter's lock away.
+    pub waits_plainly: bool,
     /// Whether a file that is there already may be replaced.
     pub overwrite: bool,
     /// The version of Python in this process.
@@ -71,6 +74,7 @@ impl Options {
             flush_every: Duration::from_millis(200),
             follow_forks: true,
             subprocesses: false,
+            waits_plainly: false,
             overwrite: false,
             python: None,
             extra: BTreeMap::new(),
@@ -85,7 +89,8 @@ impl Options {
     /// What a program that is started from here needs to know.
     pub(super) fn to_environment(&self) -> OsString {
         let ring = self.ring.unwrap_or_default();
-        let flags = [self.ring.is_some(), self.dump_at_exit, self.follow_forks, self.when_full == WhenFull::Drop];
+        let drops = self.when_full == WhenFull::Drop;
+        let flags = [self.ring.is_some(), self.dump_at_exit, self.follow_forks, drops, self.waits_plainly];
         let mut text: Vec<u8> = flags.iter().map(|flag| if *flag { b'1' } else { b'0' }).collect();
         let numbers = [
             self.memory as u64,
@@ -106,7 +111,7 @@ impl Options {
     pub(super) fn from_environment(text: &OsStr) -> Option<Self> {
         let mut parts = text.as_bytes().splitn(6, |byte| *byte == SEPARATOR);
         let flags = parts.next()?;
-        let &[is_ring, dump_at_exit, follow_forks, drops] = flags else { return None };
+        let &[is_ring, dump_at_exit, follow_forks, drops, waits_plainly] = flags else { return None };
         let mut number = || str::from_utf8(parts.next()?).ok()?.parse::<u64>().ok();
         let (memory, flush, bytes, seconds) = (number()?, number()?, number()?, number()?);
         let given = |value: u64| (value != u64::MAX).then_some(value);
@@ -119,6 +124,7 @@ impl Options {
             flush_every: Duration::from_micros(flush),
             follow_forks: follow_forks == b'1',
             subprocesses: true,
+            waits_plainly: waits_plainly == b'1',
             ..Self::new(OsStr::from_bytes(parts.next()?))
         })
     }
@@ -155,10 +161,11 @@ mod tests {
         assert_eq!(Options::from_environment(&options.to_environment()), Some(options.clone()));
         options.ring = Some(Ring { bytes: Some(9), seconds: Some(1.5) });
         options.dump_at_exit = true;
+        options.waits_plainly = true;
         assert_eq!(Options::from_environment(&options.to_environment()), Some(options.clone()));
         options.ring = Some(Ring { bytes: None, seconds: None });
         assert_eq!(Options::from_environment(&options.to_environment()), Some(options));
-        for other in ["", "0000", "0000;1;2;3;4", "00;1;2;3;4;p", "0000;1;x;3;4;p"] {
+        for other in ["", "00000", "00000;1;2;3;4", "00;1;2;3;4;p", "00000;1;x;3;4;p"] {
             assert_eq!(Options::from_environment(OsStr::new(other)), None, "{other}");
         }
     }

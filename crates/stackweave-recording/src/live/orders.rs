@@ -1,16 +1,17 @@
 //! What threads ask of the writer.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::observing::Question;
 use super::outcome::FlushError;
 use crate::file::{Answered, EndReason, Pending};
 
 /// The writer answers by the sender, or drops it if it is gone: so nobody waits for ever.
-#[derive(Debug)]
 pub(super) enum Order {
     /// Write all that was recorded. Answers with what only an interpreter can tell, for the asker to ask it.
     Flush(Sender<(Pending, Result<(), FlushError>)>),
@@ -22,13 +23,20 @@ pub(super) enum Order {
     RecordFor(u32, Vec<u64>, Sender<()>),
     /// Write the ring to this file, or to the recording's own.
     Dump(Option<PathBuf>, Sender<Result<PathBuf, FlushError>>),
+    /// Ask the observer, and write what it notes by that.
+    Ask(Question, Sender<()>),
     /// Write all, and end.
     Stop(EndReason, Sender<()>),
 }
 
 /// Orders on their way. `None`: the writer is gone.
-#[derive(Debug)]
 pub(super) struct Orders(Mutex<Option<Vec<Order>>>);
+
+impl fmt::Debug for Orders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Orders").finish_non_exhaustive()
+    }
+}
 
 impl Orders {
     pub(super) const fn new() -> Self {

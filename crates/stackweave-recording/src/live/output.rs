@@ -160,21 +160,24 @@ impl Output {
         }
     }
 
-    /// Writes the ring to a file, with these events and what they refer to before all others.
+    /// Writes the ring to a file, with the first of these events before all others, and the last behind them, and how many they
+    /// are.
     pub(super) fn dump(
         &mut self,
         encoder: &mut Encoder,
         path: &Path,
-        (first, count): (&Encoded, u64),
-        (residual_ns, reason): (u64, EndReason),
+        [first, behind]: [&Encoded; 2],
+        (count, residual_ns, reason): (u64, u64, EndReason),
     ) -> Result<(), FlushError> {
         let Target::Ring(ring) = &mut self.target else { return Err(FlushError::NoRing) };
         ring.keep(&first.definitions);
+        ring.keep(&behind.definitions);
         let (mut head, mut tail) = (Vec::new(), Vec::new());
         for point in ring.points() {
             encoder.clock(point, &mut head);
         }
         head.extend_from_slice(&first.events);
+        tail.extend_from_slice(&behind.events);
         if let Some(overwritten) = ring.overwritten() {
             encoder.lost(&lost(LossReason::Ring, 0, overwritten), &mut tail);
         }

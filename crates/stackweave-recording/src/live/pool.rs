@@ -73,6 +73,11 @@ impl Pool {
         self.make(self.spare + self.lanes.load(Ordering::Relaxed))
     }
 
+    /// A chunk for a lane that has none and must not wait, however many there are.
+    pub(super) fn take_beyond(&self) -> Result<*mut Chunk, Refusal> {
+        self.take().or_else(|_| self.make(usize::MAX))
+    }
+
     /// Waits a while for a chunk. If none came, the caller looks whether it should go on waiting.
     pub(super) fn wait(&self) -> Result<*mut Chunk, Refusal> {
         self.waiting.fetch_add(1, Ordering::SeqCst);

@@ -4,9 +4,10 @@
 //! before, but once in some thousand events, when a buffer is full; they wait only as [`WhenFull`](super::WhenFull) says, and
 //! are async-signal-safe. A thread's first event maps its buffer.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{env, fmt};
 
 use stackweave_core::{EventKind, Names, RawFrame, StackId};
@@ -16,6 +17,7 @@ use super::chunk_start::{ChunkHook, HookSlot};
 use super::inner::{Inner, VARIABLE};
 use super::kinds::{self, FixedKind, KindNumber, Kinds};
 use super::lanes;
+use super::observer::{MakeObserver, Notes};
 use super::options::Options;
 use super::orders::Order;
 use super::outcome::{FlushError, RecorderStats, StartError, Summary};
@@ -36,14 +38,24 @@ impl fmt::Debug for Recorder {
 impl Recorder {
     /// Starts recording. `stacks` holds the stacks that events refer to, `names` says what frames are.
     pub fn start(
+        options: Options,
+        stacks: &'static StackTable,
+        names: Arc<dyn Names + Send + Sync>,
+    ) -> Result<Self, StartError> {
+        Self::start_observed(options, stacks, names, None)
+    }
+
+    /// The same, with somebody who looks at the events as they are written.
+    pub fn start_observed(
         mut options: Options,
         stacks: &'static StackTable,
         names: Arc<dyn Names + Send + Sync>,
+        observer: Option<MakeObserver>,
     ) -> Result<Self, StartError> {
         options.path = std::path::absolute(&options.path)
             .map_err(|error| StartError::File { path: options.path.clone(), error })?;
         let (kinds, chunk_hook) = (Arc::new(Kinds::new()), HookSlot::default());
-        Inner::begin(Setting { options, is_beside: false, stacks, names, kinds, chunk_hook }).map(Self)
+        Inner::begin(Setting { options, is_beside: false, stacks, names, kinds, chunk_hook, observer }).map(Self)
     }
 
     /// Starts recording if the program was started by one that records, and that has asked for it
@@ -52,10 +64,22 @@ impl Recorder {
         stacks: &'static StackTable,
         names: Arc<dyn Names + Send + Sync>,
     ) -> Result<Option<Self>, StartError> {
+        Self::from_environment_observed(stacks, names, None, |_| {})
+    }
+
+    /// The same, with somebody who looks at the events, and with the options changed as this recording needs them: what it says
+    /// about itself, or how it waits.
+    pub fn from_environment_observed(
+        stacks: &'static StackTable,
+        names: Arc<dyn Names + Send + Sync>,
+        observer: Option<MakeObserver>,
+        change: impl FnOnce(&mut Options),
+    ) -> Result<Option<Self>, StartError> {
         let options = env::var_os(VARIABLE).and_then(|text| Options::from_environment(&text));
-        let Some(options) = options else { return Ok(None) };
+        let Some(mut options) = options else { return Ok(None) };
+        change(&mut options);
         let (kinds, chunk_hook) = (Arc::new(Kinds::new()), HookSlot::default());
-        let begun = Inner::begin(Setting { options, is_beside: true, stacks, names, kinds, chunk_hook })?;
+        let begun = Inner::begin(Setting { options, is_beside: true, stacks, names, kinds, chunk_hook, observer })?;
         Ok(Some(Self(begun)))
     }
 
@@ -63,7 +87,13 @@ impl Recorder {
     /// calls, or there are 255 already. A [`FieldType::Call`](stackweave_core::FieldType::Call) is two frames in the file,
     /// called `frame` and `caller`.
     pub fn register(&self, kind: EventKind) -> Option<KindNumber> {
-        self.0.setting.kinds.register(kind)
+        self.0.setting.kinds.register(kind, true)
+    }
+
+    /// The same for a kind whose events only the observer is told of: neither they nor the kind are in the file, and they are not
+    /// counted. Without an observer they come to nobody.
+    pub fn register_unwritten(&self, kind: EventKind) -> Option<KindNumber> {
+        self.0.setting.kinds.register(kind, false)
     }
 
     /// Records an event, of a kind without bytes, with one word for each field. With another number of words nothing
@@ -242,6 +272,53 @@ impl Recorder {
         self.record(kinds::FREE, &[address]);
     }
 
+    /// Asks the observer, once it was told of all that was recorded before the call, on the writer's thread. When the recording
+    /// has stopped, it is asked on the calling thread, until the recorder is dropped. `None` if there is no observer, or it has
+    /// failed, or the question panics; and in a forked child that has recorded nothing yet.
+    ///
+    /// Waits for the writer: not for signal handlers, nor for observers.
+    pub fn ask<T: Send + 'static>(&self, question: impl FnOnce(&mut dyn Any) -> T + Send + 'static) -> Option<T> {
+        let unasked = match self.ask_writer(|observer, _| question(observer))? {
+            Asked::Answered(answer) => return Some(answer),
+            Asked::Unasked(question) => question,
+        };
+        let session = self.0.own_session()?;
+        let mut kept = session.kept_observer();
+        let observer = kept.0.as_deref_mut()?;
+        Some(unasked(observer.as_any(), &mut Notes::default()))
+    }
+
+    /// The same with notes, which are in the file when this returns. `None` also if the recording has stopped.
+    pub fn ask_with_notes<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut dyn Any, &mut Notes) -> T + Send + 'static,
+    ) -> Option<T> {
+        match self.ask_writer(question)? {
+            Asked::Answered(answer) => Some(answer),
+            Asked::Unasked(_) => None,
+        }
+    }
+
+    /// The writer's answer, or the question if the writer is gone.
+    fn ask_writer<T, Q>(&self, question: Q) -> Option<Asked<T, Q>>
+    where
+        T: Send + 'static,
+        Q: FnOnce(&mut dyn Any, &mut Notes) -> T + Send + 'static,
+    {
+        let session = self.0.own_session()?;
+        let unasked = Arc::new(Mutex::new(Some(question)));
+        let (told, answer) = channel();
+        let asked = Arc::clone(&unasked);
+        let take = |asked: &Mutex<Option<Q>>| asked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        session.ask(Box::new(move |observer, notes| {
+            if let Some(question) = take(&asked) {
+                let _ = told.send(question(observer, notes));
+            }
+        }));
+        let answer = answer.try_recv().ok();
+        answer.map(Asked::Answered).or_else(|| take(&unasked).map(Asked::Unasked))
+    }
+
     /// Names the calling thread. Without this it has the name that the system knows.
     pub fn name_thread(&self, name: &str) {
         let name = name.to_owned();
@@ -305,6 +382,11 @@ impl Recorder {
         let session = self.0.last_session();
         session.path.get().unwrap_or(&self.0.setting.options.path).clone()
     }
+}
+
+enum Asked<T, Q> {
+    Answered(T),
+    Unasked(Q),
 }
 
 fn word_of(stack: Option<StackId>) -> u64 {

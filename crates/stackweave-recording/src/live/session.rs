@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use stackweave_core::Names;
@@ -16,11 +17,14 @@ use super::fork;
 use super::futex::Doorbell;
 use super::kinds::Kinds;
 use super::lane::Lane;
+use super::observer::{MakeObserver, Observer};
+use super::observing::Question;
 use super::options::{Options, WhenFull};
-use super::orders::Orders;
+use super::orders::{Order, Orders};
 use super::outcome::{Counts, RecorderStats, StartError, Summary};
 use super::pool::{Pool, Refusal};
 use super::tally::Tally;
+use super::unwaiting::is_unwaiting;
 use super::writer;
 use crate::clock::{Clock, ClockPoint};
 
@@ -34,6 +38,7 @@ pub(super) struct Setting {
     pub(super) names: Arc<dyn Names + Send + Sync>,
     pub(super) kinds: Arc<Kinds>,
     pub(super) chunk_hook: HookSlot,
+    pub(super) observer: Option<MakeObserver>,
 }
 
 impl fmt::Debug for Setting {
@@ -61,6 +66,7 @@ pub(super) struct Session {
     pub(super) clock: Clock,
     pub(super) first_point: ClockPoint,
     when_full: WhenFull,
+    waits_plainly: bool,
     chunk_hook: HookSlot,
     /// Whether events may be missing in the file between others, so that buffers begin with what is open.
     has_gaps: AtomicBool,
@@ -79,6 +85,18 @@ pub(super) struct Session {
     /// Set before the session is known to anyone but its writer.
     pub(super) path: OnceLock<PathBuf>,
     writer: Mutex<Option<JoinHandle<()>>>,
+    /// What has observed the recording, once it has ended.
+    observer: Mutex<KeptObserver>,
+}
+
+/// An observer whose writer is gone.
+#[derive(Default)]
+pub(super) struct KeptObserver(pub(super) Option<Box<dyn Observer>>);
+
+impl fmt::Debug for KeptObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("KeptObserver").field(&self.0.is_some()).finish()
+    }
 }
 
 // SAFETY: the pointers in it lead to lanes and chunks, which say themselves who may touch what; each is handed over
@@ -107,6 +125,7 @@ impl Session {
             clock,
             first_point,
             when_full: setting.options.when_full,
+            waits_plainly: setting.options.waits_plainly,
             chunk_hook: setting.chunk_hook.clone(),
             has_gaps: AtomicBool::new(setting.options.when_full == WhenFull::Drop),
             pool: Pool::new(setting.options.memory),
@@ -121,6 +140,7 @@ impl Session {
             orders: Orders::new(),
             path: OnceLock::new(),
             writer: Mutex::new(None),
+            observer: Mutex::default(),
         });
         let writer = writer::spawn(&session, setting, forked_from)?;
         *session.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
@@ -155,9 +175,12 @@ impl Session {
         if self.when_full == WhenFull::Drop {
             return chunk;
         }
+        if chunk.is_err() && is_unwaiting() {
+            return self.pool.take_beyond();
+        }
         while chunk.is_err() && !self.is_closed() {
             let mut wait = || chunk = self.pool.wait();
-            match WAITER.get() {
+            match WAITER.get().filter(|_| !self.waits_plainly) {
                 Some(waiter) => waiter(&mut wait),
                 None => wait(),
             }
@@ -216,6 +239,19 @@ impl Session {
         if let Some(writer) = writer {
             let _ = writer.join();
         }
+    }
+
+    /// Has the writer ask the observer, and write what it notes by that. The question is dropped if there is no writer.
+    pub(super) fn ask(&self, question: Question) {
+        let (reply, answer) = channel();
+        self.orders.give(Order::Ask(question, reply));
+        self.doorbell.ring();
+        let _ = answer.recv();
+    }
+
+    /// The observer of a recording that has ended.
+    pub(super) fn kept_observer(&self) -> MutexGuard<'_, KeptObserver> {
+        self.observer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What became of it, once it is closed.

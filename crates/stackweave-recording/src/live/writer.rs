@@ -103,7 +103,9 @@ impl Writer {
     fn run(mut self) {
         let mut next_flush = Instant::now() + self.flush_every;
         loop {
-            self.session.doorbell.sleep(next_flush.saturating_duration_since(Instant::now()));
+            let flush_in = next_flush.saturating_duration_since(Instant::now());
+            let most = self.drain.observing.interval().map_or(flush_in, |interval| interval.min(flush_in));
+            self.session.doorbell.sleep(most);
             let orders = self.session.orders.take();
             if orders.is_empty() && Instant::now() < next_flush {
                 self.drain.full_chunks();
@@ -128,6 +130,10 @@ impl Writer {
                     Order::Dump(path, reply) => {
                         let _ = reply.send(self.dump(path));
                     }
+                    Order::Ask(question, reply) => {
+                        self.drain.ask(question);
+                        let _ = reply.send(());
+                    }
                     Order::Stop(reason, reply) => {
                         self.stop(reason);
                         let _ = reply.send(());
@@ -149,6 +155,9 @@ impl Writer {
             // What goes wrong is kept as the recording's error.
             let _ = self.drain.dump(&self.path, reason);
         }
+        let session = Arc::clone(&self.session);
+        self.drain.keep_observer();
+        session.close();
         self.drain.release();
     }
 }

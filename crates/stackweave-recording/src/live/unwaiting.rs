@@ -1,0 +1,34 @@
+//! Threads that must not wait for the writer.
+
+use std::marker::PhantomData;
+
+use super::thread_words;
+
+/// While the calling thread has one, its events never wait for room: where there is none, they take memory beyond
+/// [`Options::memory`](super::Options::memory). For a thread that holds what the writer may need: the loader's lock, inside of
+/// `dlopen`.
+///
+/// Where events are dropped and not waited for ([`WhenFull::Drop`](super::WhenFull)), nothing changes.
+#[derive(Debug)]
+pub struct Unwaiting {
+    is_of_its_thread: PhantomData<*const ()>,
+}
+
+impl Unwaiting {
+    /// From now on. They nest. Async-signal-safe.
+    pub fn begin() -> Self {
+        thread_words::set_unwaiting(thread_words::unwaiting() + 1);
+        Self { is_of_its_thread: PhantomData }
+    }
+}
+
+impl Drop for Unwaiting {
+    fn drop(&mut self) {
+        thread_words::set_unwaiting(thread_words::unwaiting() - 1);
+    }
+}
+
+/// Whether the calling thread has one.
+pub(super) fn is_unwaiting() -> bool {
+    thread_words::unwaiting() > 0
+}
