@@ -3,7 +3,48 @@
 //! Calls of `malloc` and its kin are led to functions of ours by the tables through which every loaded module calls them;
 //! Python's own allocators, if that is asked for, by the interpreter. An event is one capture and one record. What is live, and
 //! what was live at the peak, is kept by the recording's writer, off the program's threads.
+//!
+//! | file | holds | |
+//! |---|---|---|
+//! | `linux/told.rs`, `linux/*_functions.rs` | the hooks | hot |
+//! | `entry.rs`, `host.rs` | what an event does | hot |
+//! | `state.rs`, `blocks.rs` | whether events are told, and what each thread has of its own | hot |
+//! | `sampler.rs`, `sampled_blocks.rs` | which allocations are told, where some are chosen | hot |
+//! | `memory.rs` | what programs call | |
 
+#![allow(clippy::inline_always, reason = "an event is a few nanoseconds: what is inlined is measured")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "the platforms that record memory are 64-bit: an address, a word and a usize are one size; random numbers are rounded"
+)]
+
+mod blocks;
+mod entry;
+mod error;
+mod failure;
+mod host;
+mod hot_kinds;
+mod memory;
 mod options;
+mod quiet;
+mod sampled_blocks;
+mod sampler;
+mod state;
+mod stats;
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
+#[path = "linux/mod.rs"]
+mod platform;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported))))]
+#[path = "unsupported.rs"]
+mod platform;
+
+pub use error::MemoryError;
+pub use host::{HostBlock, host_allocate, host_free, host_segment, host_segment_free};
+pub use memory::Memory;
 pub use options::{MemoryOptions, Mode};
+pub use platform::InterposeError;
+pub use quiet::Quiet;
+pub use stats::MemoryStats;

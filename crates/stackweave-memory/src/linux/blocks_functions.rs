@@ -1,0 +1,96 @@
+//! The hooks of `malloc` and its kin.
+//!
+//! Hot file: see `told.rs`. What each gives back, and `errno`, is what the function that it stands for gave.
+
+use std::ffi::{c_int, c_void};
+
+use stackweave_core::Allocator;
+
+use super::originals;
+use super::told::{exchange, give_back, give_back_by_another, take, take_by_another};
+use crate::entry::{Event, place};
+use crate::state::{self, way};
+
+type Pointer = *mut c_void;
+
+pub(super) unsafe extern "C" fn malloc(size: usize) -> Pointer {
+    // SAFETY: passed on to the caller.
+    take(Allocator::Malloc, size, || unsafe { originals::malloc(size) })
+}
+
+pub(super) unsafe extern "C" fn free(block: Pointer) {
+    // SAFETY: passed on to the caller.
+    give_back(block, || unsafe { originals::free(block) });
+}
+
+pub(super) unsafe extern "C" fn calloc(count: usize, size: usize) -> Pointer {
+    let bytes = count.saturating_mul(size);
+    // SAFETY: passed on to the caller.
+    take(Allocator::Calloc, bytes, || unsafe { originals::calloc(count, size) })
+}
+
+pub(super) unsafe extern "C" fn realloc(block: Pointer, size: usize) -> Pointer {
+    // SAFETY: passed on to the caller.
+    exchange(Allocator::Realloc, block, size, || unsafe { originals::realloc(block, size) })
+}
+
+pub(super) unsafe extern "C" fn reallocarray(block: Pointer, count: usize, size: usize) -> Pointer {
+    let bytes = count.saturating_mul(size);
+    let way = state::current_way();
+    let event = if way == way::OFF { None } else { Event::begin(place()) };
+    // SAFETY: passed on to the caller.
+    let original = || unsafe { originals::reallocarray(block, count, size) };
+    let Some(event) = event else { return original() };
+    let was_told = !block.is_null() && event.about_to_free_if_known(way, block.addr());
+    let new = original();
+    if !new.is_null() {
+        event.allocated_if_wanted(way, Allocator::ReallocArray, new.addr(), bytes);
+    } else if bytes > 0 {
+        event.kept_if_told(was_told, way, block.addr());
+        event.failed(Allocator::ReallocArray, bytes);
+    }
+    new
+}
+
+pub(super) unsafe extern "C" fn posix_memalign(block: *mut Pointer, alignment: usize, size: usize) -> c_int {
+    let way = state::current_way();
+    let event = if matches!(way, way::ALL | way::SAMPLED) { Event::begin(place()) } else { None };
+    // SAFETY: passed on to the caller.
+    let result = unsafe { originals::posix_memalign(block, alignment, size) };
+    let Some(event) = event else { return result };
+    if result == 0 {
+        // SAFETY: it has succeeded, so the place is the caller's, and set.
+        let block = unsafe { *block };
+        if !block.is_null() {
+            event.allocated_if_wanted(way, Allocator::PosixMemalign, block.addr(), size);
+        }
+    } else if result == libc::ENOMEM && size > 0 {
+        event.failed(Allocator::PosixMemalign, size);
+    }
+    result
+}
+
+pub(super) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> Pointer {
+    // SAFETY: passed on to the caller.
+    take_by_another(Allocator::AlignedAlloc, size, || unsafe { originals::aligned_alloc(alignment, size) })
+}
+
+pub(super) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> Pointer {
+    // SAFETY: passed on to the caller.
+    take_by_another(Allocator::Memalign, size, || unsafe { originals::memalign(alignment, size) })
+}
+
+pub(super) unsafe extern "C" fn valloc(size: usize) -> Pointer {
+    // SAFETY: passed on to the caller.
+    take_by_another(Allocator::Valloc, size, || unsafe { originals::valloc(size) })
+}
+
+pub(super) unsafe extern "C" fn pvalloc(size: usize) -> Pointer {
+    // SAFETY: passed on to the caller.
+    take_by_another(Allocator::Pvalloc, size, || unsafe { originals::pvalloc(size) })
+}
+
+pub(super) unsafe extern "C" fn cfree(block: Pointer) {
+    // SAFETY: passed on to the caller.
+    give_back_by_another(block, || unsafe { originals::cfree(block) });
+}

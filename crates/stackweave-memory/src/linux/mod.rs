@@ -1,0 +1,22 @@
+//! Hooks on Linux. The platform's contract (see `unsupported.rs` for its twin): `install`, `remove`, `refresh_if_needed`, `stats`,
+//! and what `system.rs` asks the system for.
+
+mod blocks_functions;
+mod functions;
+mod interpose;
+mod mapping_functions;
+mod new_functions;
+mod originals;
+mod system;
+mod told;
+
+pub use interpose::InterposeError;
+pub(crate) use interpose::{refresh_if_needed, remove, stats};
+pub(crate) use system::{
+    empty_in_children, errno_place, is_gone, is_on_signal_stack, map_zeros, order_all_threads, thread_number,
+};
+
+/// Puts hooks in the places of the functions that take and give back memory; of those that map it if that is wanted.
+pub(crate) fn install(mappings: bool) -> Result<(), InterposeError> {
+    interpose::install(functions::functions(mappings))
+}

@@ -1,0 +1,62 @@
+//! The hooks of C++'s `operator new` and `operator delete`, where these do not come to `malloc`.
+//!
+//! An exception that the original throws passes through: the event ends by that.
+
+use std::ffi::c_void;
+
+use stackweave_core::Allocator;
+
+use super::originals;
+use super::told::{give_back_by_another, take_by_another};
+
+type Pointer = *mut c_void;
+
+/// Hooks of functions that take `size` bytes, whatever else they are told.
+macro_rules! taking {
+    ($($name:ident($($more:ident: $of:ty),*);)*) => {
+        $(
+            pub(super) unsafe extern "C-unwind" fn $name(size: usize, $($more: $of),*) -> Pointer {
+                // SAFETY: passed on to the caller.
+                take_by_another(Allocator::OperatorNew, size, || unsafe { originals::$name(size, $($more),*) })
+            }
+        )*
+    };
+}
+
+/// Hooks of functions that give a block back, whatever else they are told.
+macro_rules! giving_back {
+    ($($name:ident($($more:ident: $of:ty),*);)*) => {
+        $(
+            pub(super) unsafe extern "C-unwind" fn $name(block: Pointer, $($more: $of),*) {
+                // SAFETY: passed on to the caller.
+                give_back_by_another(block, || unsafe { originals::$name(block, $($more),*) });
+            }
+        )*
+    };
+}
+
+taking! {
+    new();
+    new_array();
+    new_nothrow(tag: Pointer);
+    new_array_nothrow(tag: Pointer);
+    new_aligned(alignment: usize);
+    new_array_aligned(alignment: usize);
+    new_aligned_nothrow(alignment: usize, tag: Pointer);
+    new_array_aligned_nothrow(alignment: usize, tag: Pointer);
+}
+
+giving_back! {
+    delete();
+    delete_array();
+    delete_sized(size: usize);
+    delete_array_sized(size: usize);
+    delete_nothrow(tag: Pointer);
+    delete_array_nothrow(tag: Pointer);
+    delete_aligned(alignment: usize);
+    delete_array_aligned(alignment: usize);
+    delete_sized_aligned(size: usize, alignment: usize);
+    delete_array_sized_aligned(size: usize, alignment: usize);
+    delete_aligned_nothrow(alignment: usize, tag: Pointer);
+    delete_array_aligned_nothrow(alignment: usize, tag: Pointer);
+}

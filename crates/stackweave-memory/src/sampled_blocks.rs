@@ -1,0 +1,111 @@
+//! The addresses of blocks that were told of, where some are chosen: whose frees are told, too.
+//!
+//! Most frees are of other blocks. They are told apart by a filter that fits into the processor's first cache: how many known
+//! addresses have this hash. Behind it is a table of the addresses themselves.
+//!
+//! Hot file: neither allocates nor locks nor calls the system, and is async-signal-safe.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+const COUNTS: usize = 1 << 14;
+const SLOTS: usize = 1 << 16;
+/// Addresses that lie side by side in a cache line.
+const GROUP: usize = 8;
+/// How many groups an address may lie in.
+const GROUPS: usize = 4;
+/// So many, or more: never counted down again.
+const MANY: u8 = u8::MAX;
+
+#[repr(align(64))]
+struct Counts([AtomicU8; COUNTS]);
+#[repr(align(64))]
+struct Slots([AtomicU64; SLOTS]);
+
+static COUNTED: Counts = Counts([const { AtomicU8::new(0) }; COUNTS]);
+static KNOWN: Slots = Slots([const { AtomicU64::new(0) }; SLOTS]);
+/// Whether there are addresses that found no place: then all that the filter lets through count as known.
+static HAS_MORE: AtomicBool = AtomicBool::new(false);
+
+#[inline(always)]
+fn hash(address: u64) -> u64 {
+    (address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[inline(always)]
+fn count_of(hash: u64) -> &'static AtomicU8 {
+    &COUNTED.0[(hash >> (u64::BITS - COUNTS.trailing_zeros())) as usize]
+}
+
+/// Whether it can be known.
+#[inline(always)]
+pub(crate) fn may_hold(address: u64) -> bool {
+    count_of(hash(address)).load(Ordering::Relaxed) != 0
+}
+
+/// The slots that an address may lie in.
+fn slots(hash: u64) -> impl Iterator<Item = &'static AtomicU64> {
+    let first = (hash >> (u64::BITS - SLOTS.trailing_zeros())) as usize & !(GROUP - 1);
+    (0..GROUP * GROUPS).map(move |offset| &KNOWN.0[(first + offset) % SLOTS])
+}
+
+/// Knows an address from now on. Its block is live, so no other thread knows of it.
+#[cold]
+#[inline(never)]
+pub(crate) fn insert(address: u64) {
+    let hash = hash(address);
+    if slots(hash).any(|slot| slot.load(Ordering::Relaxed) == address) {
+        return;
+    }
+    let _ = count_of(hash).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_add(1));
+    let exchange = |slot: &AtomicU64| slot.compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed);
+    if !slots(hash).any(|slot| exchange(slot).is_ok()) {
+        HAS_MORE.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether an address was known, which it is no more.
+#[cold]
+#[inline(never)]
+pub(crate) fn remove(address: u64) -> bool {
+    let hash = hash(address);
+    let exchange = |slot: &AtomicU64| slot.compare_exchange(address, 0, Ordering::Relaxed, Ordering::Relaxed);
+    if !slots(hash).any(|slot| exchange(slot).is_ok()) {
+        return HAS_MORE.load(Ordering::Relaxed);
+    }
+    let less = |count: u8| (count != MANY).then(|| count.saturating_sub(1));
+    let _ = count_of(hash).fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    true
+}
+
+/// Knows nothing any more. To be called while nothing is told.
+pub(crate) fn clear() {
+    for slot in &KNOWN.0 {
+        if slot.load(Ordering::Relaxed) != 0 {
+            slot.store(0, Ordering::Relaxed);
+        }
+    }
+    for count in &COUNTED.0 {
+        count.store(0, Ordering::Relaxed);
+    }
+    HAS_MORE.store(false, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_known_until_it_is_taken_out_and_more_than_fit_are_not_forgotten() {
+        clear();
+        let addresses = (1..=SLOTS as u64 / 2).map(|number| 0x7f00_0000_0000 + 16 * number);
+        addresses.clone().for_each(insert);
+        assert!(addresses.clone().all(may_hold) && !HAS_MORE.load(Ordering::Relaxed));
+        assert!(!remove(0x10) && addresses.clone().all(remove) && !addresses.clone().any(remove));
+        assert!(!addresses.clone().any(may_hold));
+        let many = (1..=2 * SLOTS as u64).map(|number| 16 * number);
+        many.clone().for_each(insert);
+        assert!(HAS_MORE.load(Ordering::Relaxed) && many.clone().all(|address| may_hold(address) && remove(address)));
+        clear();
+        assert!(!remove(16) && !may_hold(16));
+    }
+}

@@ -1,0 +1,62 @@
+//! No hooks: the twin of `linux/` on other platforms. A recorder can't be started here, so the rest is never asked.
+
+use std::fmt;
+use std::ptr::NonNull;
+
+/// Why functions can't be hooked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InterposeError {
+    /// Nobody has written it for this platform.
+    UnsupportedPlatform,
+}
+
+impl fmt::Display for InterposeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not on this platform")
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct InterposeStats {
+    pub(crate) modules: u64,
+    pub(crate) slots: u64,
+    pub(crate) foreign_slots: u64,
+}
+
+pub(crate) const fn install(_: bool) -> Result<(), InterposeError> {
+    Err(InterposeError::UnsupportedPlatform)
+}
+
+pub(crate) const fn remove() {}
+
+pub(crate) const fn refresh_if_needed() {}
+
+pub(crate) fn stats() -> InterposeStats {
+    InterposeStats::default()
+}
+
+pub(crate) const fn empty_in_children(_: *const u8, _: usize) {}
+
+pub(crate) const fn errno_place() -> *mut i32 {
+    NonNull::dangling().as_ptr()
+}
+
+pub(crate) const fn thread_number() -> u32 {
+    0
+}
+
+pub(crate) const fn is_gone(_: u32) -> bool {
+    false
+}
+
+pub(crate) const fn is_on_signal_stack() -> bool {
+    false
+}
+
+/// No block is ever made.
+pub(crate) const fn map_zeros(_: usize) -> Option<NonNull<u8>> {
+    None
+}
+
+pub(crate) const fn order_all_threads() {}
