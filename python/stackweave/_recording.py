@@ -157,6 +157,9 @@ class Recording(Reading):
     def __repr__(self) -> str:
         return f"<stackweave.Recording {self.path!r}, {self.state}>"
 
+    def _end_source(self) -> None:
+        """What feeds it by itself ends. The first thing that is done at an end."""
+
     def _stop_once(self, *, by_program: bool, stacklevel: int) -> Summary:
         if self._summary is not None:
             return self._summary

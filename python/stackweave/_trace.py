@@ -174,7 +174,7 @@ class Trace(Recording):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
     ) -> None:
-        self._end_tracing()
+        self._end_source()
         super().__exit__(kind, error, traceback)
 
     def __call__(self, function: _Function, /) -> _Function:
@@ -200,7 +200,7 @@ class Trace(Recording):
             self._logs.start(self)
         self._tracer.start()
 
-    def _end_tracing(self) -> None:
+    def _end_source(self) -> None:
         """The first thing that is done is to stop."""
         tracer, self._tracer = self._tracer, None
         if tracer is None:
@@ -231,11 +231,11 @@ class Trace(Recording):
 
     def _stop_once(self, *, by_program: bool, stacklevel: int) -> Summary:
         if self._summary is None:
-            self._end_tracing()
+            self._end_source()
         return super()._stop_once(by_program=by_program, stacklevel=stacklevel + 1)
 
     def _end_with_program(self) -> None:
-        self._end_tracing()
+        self._end_source()
         super()._end_with_program()
 
     def _forked(self) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from ._program import Program
+from ._command_arguments import Asked, Parser, add_output, number_or_text, output_options
+from ._command_arguments import parse as parse_with
 
-USAGE = "%(prog)s [options] (script.py | -m module | -c code) [arguments ...]"
+if TYPE_CHECKING:
+    import argparse
+
 DESCRIPTION = """\
 Run a Python program, and record every call that it makes. The program notices nothing: its arguments,
 its output, its exit status and its signals are those of a plain run."""
@@ -30,62 +32,14 @@ then:
   stackweave export FILE -o trace.pftrace         for ui.perfetto.dev; also pstats, flame graphs and nine more"""
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"stackweave trace: {message}; see {self.prog} --help\n")
-
-
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30)
-
-
-class Asked:
-    """What was asked for."""
-
-    def __init__(self, options: argparse.Namespace, program: Program) -> None:
-        self.program = program
-        self.output: str | None = options.output
-        self.quiet: bool = options.quiet
-        self.trace_options = _trace_options(options)
-
-
 def parse(command: str, arguments: list[str]) -> Asked:
     """Ends the process, with a sentence, if something is wrong."""
-    parser = _parser(command)
-    options, rest = _split(parser, arguments)
-    parsed = parser.parse_args(options)
-    program = _program(parser, rest)
-    return Asked(parsed, program)
-
-
-def _parser(command: str) -> _Parser:
-    parser = _Parser(
-        prog=f"{command} trace",
-        usage=USAGE,
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=_Formatter,
-        allow_abbrev=False,
-    )
-    _add_output(parser.add_argument_group("where it is recorded"))
+    parser = Parser(command, "trace", DESCRIPTION, EXAMPLES)
+    add_output(parser.add_argument_group("where it is recorded"))
     _add_choice(parser.add_argument_group("what is recorded"))
     _add_more(parser.add_argument_group("what else is recorded"))
-    return parser
-
-
-def _add_output(group: Any) -> None:
-    group.add_argument("-o", "--output", metavar="FILE", help="the recording; else PROGRAM.PID.swv in this folder")
-    group.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
-    group.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
-    group.add_argument(
-        "--ring", metavar="SIZE|SECONDS", help="keep only the last so many bytes, seconds, or both: 64MB,30"
-    )
-    group.add_argument("--memory", metavar="SIZE", help="what may wait to be written (64MiB)")
-    group.add_argument("--when-full", choices=("block", "drop"), help="then wait, or leave out and count (block)")
-    group.add_argument("--flush-every", metavar="SECONDS", type=float, help="how often it is written (0.2)")
-    group.add_argument("--no-follow-forks", action="store_true", help="do not record forked children")
-    group.add_argument("--subprocesses", action="store_true", help="let programs that it starts record as well")
+    parsed, program = parse_with(parser, arguments)
+    return Asked(parsed, program, _trace_options(parsed))
 
 
 def _add_choice(group: Any) -> None:
@@ -121,76 +75,27 @@ def _add_more(group: Any) -> None:
     group.add_argument("--no-torch", action="store_true", help="no names of modules and optimizers of torch")
 
 
-def _split(parser: _Parser, arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Our options, and what begins with the program: all that follows is the program's."""
-    place = 0
-    while place < len(arguments):
-        argument = arguments[place]
-        if argument == "--":
-            return arguments[:place], arguments[place + 1 :]
-        if not argument.startswith("-") or argument == "-" or (argument[:2] in ("-m", "-c")):
-            return arguments[:place], arguments[place:]
-        place += 2 if _takes_value(parser, argument) else 1
-    return arguments, []
-
-
-def _takes_value(parser: _Parser, argument: str) -> bool:
-    action = parser._option_string_actions.get(argument)
-    return action is not None and action.nargs is None
-
-
-def _program(parser: _Parser, rest: list[str]) -> Program:
-    if not rest:
-        parser.error("nothing to run was named: a script, -m module or -c code")
-    flag, joined = rest[0][:2], rest[0][2:]
-    if flag not in ("-m", "-c"):
-        return Program("file", rest[0], rest[1:])
-    values = [joined, *rest[1:]] if joined else rest[1:]
-    if not values:
-        parser.error(f"{flag} needs {'the name of a module' if flag == '-m' else 'code'} after it")
-    return Program("module" if flag == "-m" else "code", values[0], values[1:])
-
-
-def _trace_options(options: argparse.Namespace) -> dict[str, Any]:
-    """As stackweave.trace() takes them; what was not said is left out."""
-    said: dict[str, Any] = {
-        "ring": _ring(options.ring),
-        "demote": _demotion(options.demote_after) if options.demote_after else options.demote or None,
-        "logs": _logs(options),
-    }
-    for name in ("memory", "when_full", "flush_every", "include", "exclude", "max_depth", "max_events", "mechanism"):
-        said[name] = getattr(options, name)
-    for name in ("arguments", "native_stacks"):
-        said[name] = getattr(options, name)
-    said["min_duration"] = _number_or_text(options.min_duration)
-    for name in ("overwrite", "c_calls", "subprocesses"):
-        said[name] = getattr(options, name) or None
-    for name in ("gc", "tasks", "torch", "follow_forks"):
-        said[name] = False if getattr(options, f"no_{name}") else None
-    return {name: value for name, value in said.items() if value is not None}
-
-
-def _number_or_text(text: str | None) -> float | str | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
-
-
-def _ring(text: str | None) -> object:
-    if text is None or "," not in text:
-        return _number_or_text(text)
-    size, seconds = text.split(",", 1)
-    return size, _number_or_text(seconds)
+def _trace_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """As stackweave.trace() takes them."""
+    said = output_options(parsed)
+    said["demote"] = _demotion(parsed.demote_after) if parsed.demote_after else parsed.demote or None
+    said["logs"] = _logs(parsed)
+    said["min_duration"] = number_or_text(parsed.min_duration)
+    said["c_calls"] = parsed.c_calls or None
+    for name in ("include", "exclude", "max_depth", "max_events", "mechanism", "arguments", "native_stacks"):
+        said[name] = getattr(parsed, name)
+    for name in ("gc", "tasks", "torch"):
+        said[name] = False if getattr(parsed, f"no_{name}") else None
+    return said
 
 
 def _demotion(text: str) -> tuple[object, ...]:
     calls, _, time = text.partition(",")
-    return (int(calls) if calls.isdigit() else calls, _number_or_text(time))
+    return (int(calls) if calls.isdigit() else calls, number_or_text(time))
 
 
-def _logs(options: argparse.Namespace) -> object:
-    if options.log_level is None:
-        return options.logger or options.logs or None
-    level = int(options.log_level) if options.log_level.isdigit() else options.log_level.upper()
-    return options.logger or "", level
+def _logs(parsed: argparse.Namespace) -> object:
+    if parsed.log_level is None:
+        return parsed.logger or parsed.logs or None
+    level = int(parsed.log_level) if parsed.log_level.isdigit() else parsed.log_level.upper()
+    return parsed.logger or "", level

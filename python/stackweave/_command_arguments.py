@@ -1,0 +1,119 @@
+"""What commands that run a program have in common in what can be asked of them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+from ._program import Program
+
+
+class Parser(argparse.ArgumentParser):
+    """Ends the process, with one sentence, if something is wrong."""
+
+    def __init__(self, command: str, name: str, description: str, examples: str) -> None:
+        super().__init__(
+            prog=f"{command} {name}",
+            usage="%(prog)s [options] (script.py | -m module | -c code) [arguments ...]",
+            description=description,
+            epilog=examples,
+            formatter_class=_Formatter,
+            allow_abbrev=False,
+        )
+        self._name = name
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"stackweave {self._name}: {message}; see {self.prog} --help\n")
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+
+class Asked:
+    """What was asked for."""
+
+    def __init__(self, parsed: argparse.Namespace, program: Program, options: dict[str, Any]) -> None:
+        self.program = program
+        self.output: str | None = parsed.output
+        self.quiet: bool = parsed.quiet
+        #: Those of the recording; what was not said is left out.
+        self.options = {name: value for name, value in options.items() if value is not None}
+
+
+def parse(parser: Parser, arguments: list[str]) -> tuple[argparse.Namespace, Program]:
+    """Our options, and the program: all that follows its name is its own."""
+    ours, rest = _split(parser, arguments)
+    return parser.parse_args(ours), _program(parser, rest)
+
+
+def add_output(group: Any) -> None:
+    """Options that say where and how it is written."""
+    group.add_argument("-o", "--output", metavar="FILE", help="the recording; else PROGRAM.PID.swv in this folder")
+    group.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
+    group.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
+    group.add_argument(
+        "--ring", metavar="SIZE|SECONDS", help="keep only the last so many bytes, seconds, or both: 64MB,30"
+    )
+    group.add_argument("--memory", metavar="SIZE", help="what may wait to be written (64MiB)")
+    group.add_argument("--when-full", choices=("block", "drop"), help="then wait, or leave out and count (block)")
+    group.add_argument("--flush-every", metavar="SECONDS", type=float, help="how often it is written (0.2)")
+    group.add_argument("--no-follow-forks", action="store_true", help="do not record forked children")
+    group.add_argument("--subprocesses", action="store_true", help="record Python programs that it starts as well")
+
+
+def output_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The same, as a recording takes them."""
+    return {
+        "ring": _ring(parsed.ring),
+        "memory": parsed.memory,
+        "when_full": parsed.when_full,
+        "flush_every": parsed.flush_every,
+        "overwrite": parsed.overwrite or None,
+        "subprocesses": parsed.subprocesses or None,
+        "follow_forks": False if parsed.no_follow_forks else None,
+    }
+
+
+def number_or_text(text: str | None) -> float | str | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _ring(text: str | None) -> object:
+    if text is None or "," not in text:
+        return number_or_text(text)
+    size, seconds = text.split(",", 1)
+    return size, number_or_text(seconds)
+
+
+def _split(parser: Parser, arguments: list[str]) -> tuple[list[str], list[str]]:
+    place = 0
+    while place < len(arguments):
+        argument = arguments[place]
+        if argument == "--":
+            return arguments[:place], arguments[place + 1 :]
+        if not argument.startswith("-") or argument == "-" or (argument[:2] in ("-m", "-c")):
+            return arguments[:place], arguments[place:]
+        place += 2 if _takes_value(parser, argument) else 1
+    return arguments, []
+
+
+def _takes_value(parser: Parser, argument: str) -> bool:
+    action = parser._option_string_actions.get(argument)
+    return action is not None and action.nargs is None
+
+
+def _program(parser: Parser, rest: list[str]) -> Program:
+    if not rest:
+        parser.error("nothing to run was named: a script, -m module or -c code")
+    flag, joined = rest[0][:2], rest[0][2:]
+    if flag not in ("-m", "-c"):
+        return Program("file", rest[0], rest[1:])
+    values = [joined, *rest[1:]] if joined else rest[1:]
+    if not values:
+        parser.error(f"{flag} needs {'the name of a module' if flag == '-m' else 'code'} after it")
+    return Program("module" if flag == "-m" else "code", values[0], values[1:])

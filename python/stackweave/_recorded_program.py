@@ -1,0 +1,131 @@
+"""Runs a program with a recording around it, and says at the end where that is."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import time
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import _native, _program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ._command_arguments import Asked
+    from ._recording import Recording, Summary
+
+    _Make = Callable[..., Recording]
+    _Lines = Callable[["Ended"], Iterable[str]]
+
+#: Modules that a command needs and the program may not: it may have some of that name.
+_FORGOTTEN = {"argparse", "gettext"}
+
+
+class Ended(NamedTuple):
+    """What there is to tell."""
+
+    #: How the user calls the command.
+    command: str
+    recording: Recording
+    summary: Summary
+    seconds: float
+    #: Where the user was.
+    folder: str
+
+
+class RecordingCommand(NamedTuple):
+    """A command that records programs."""
+
+    name: str
+    parse: Callable[[str, list[str]], Asked]
+    make: _Make
+    #: Gives what is said at the end, one line each.
+    lines: _Lines
+
+    def run(self, command: str, arguments: list[str]) -> int:
+        """Gives the exit status, unless the program ends the process itself."""
+        had = set(sys.modules)
+        asked = self.parse(command, arguments)
+        for name in _FORGOTTEN - had:
+            sys.modules.pop(name, None)
+        complaint = _program.complaint(asked.program)
+        if complaint is not None:
+            return self._refuse(complaint)
+        path = asked.output or f"{asked.program.short_name}.{os.getpid()}.swv"
+        if os.path.exists(path) and "overwrite" not in asked.options:
+            return self._refuse(f"{path} is there already: name another file with -o, or say --overwrite")
+        try:
+            recording = self.make(path, **asked.options)
+        except (TypeError, ValueError) as error:
+            return self._refuse(_in_words_of_the_command(str(error), asked.options))
+
+        def begin() -> None:
+            recording.start()
+            # After those of the recording and before those of the program, so that it runs between them.
+            atexit.register(_Ending(self, command, recording, quiet=asked.quiet))
+
+        try:
+            return _program.run(asked.program, begin, lambda: _failed(recording))
+        except (_native.StackweaveError, OSError) as error:
+            return self._refuse(str(error))
+
+    def _refuse(self, sentence: str) -> int:
+        _write(f"stackweave {self.name}: {sentence}\n")
+        return 2
+
+
+def _failed(recording: Recording) -> None:
+    """What a recording does when an exception is not handled."""
+    kind = getattr(sys, "last_type", None)
+    if kind is not None and issubclass(kind, Exception):
+        recording._failed(kind, sys.last_value, sys.last_traceback)
+
+
+def _in_words_of_the_command(sentence: str, options: dict[str, object]) -> str:
+    name = sentence.partition(" ")[0]
+    return "--" + name.replace("_", "-") + sentence[len(name) :] if name in options else sentence
+
+
+class _Ending:
+    """Called when the program is over, after all that it has asked for itself."""
+
+    def __init__(self, kind: RecordingCommand, command: str, recording: Recording, *, quiet: bool) -> None:
+        self._kind = kind
+        self._command = command
+        self._recording = recording
+        self._is_quiet = quiet
+        self._process = os.getpid()
+        self._began = time.monotonic()
+        self._folder = os.getcwd()
+        self._stderr = _identity_of_stderr()
+
+    def __call__(self) -> None:
+        if os.getpid() != self._process:
+            return
+        self._recording._end_source()
+        seconds = time.monotonic() - self._began
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it is said in lines of ours
+            summary = self._recording._stop_once(by_program=False, stacklevel=1)
+        if self._is_quiet or self._stderr is None or _identity_of_stderr() != self._stderr:
+            return
+        ended = Ended(self._command, self._recording, summary, seconds, self._folder)
+        _write("".join(f"stackweave: {line}\n" for line in self._kind.lines(ended)))
+
+
+def _identity_of_stderr() -> tuple[int, int] | None:
+    """Which file it is: a program may have closed it, and then the number is somebody else's."""
+    try:
+        found = os.fstat(2)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _write(text: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, text.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,30 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+
+def size_text(size: float) -> str:
+    """12 bytes, 1.5 kB, 640 MB."""
+    sign, size = ("-", -size) if size < 0 else ("", size)
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if size < 999.5 or unit == "TB":
+            break
+        size /= 1000
+    if unit == "bytes":
+        return f"{sign}{size:.0f} {'byte' if round(size) == 1 else unit}"
+    return f"{sign}{size:.0f} {unit}" if size >= 99.95 else f"{sign}{size:.1f} {unit}"
+
+
+def count_text(number: int, noun: str) -> str:
+    """1 call, 2,000 calls."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def duration_text(seconds: float) -> str:
+    """12 ms, 1.50 s, 2 min 3 s, 1 h 5 min."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.2f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s"
