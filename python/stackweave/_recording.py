@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 # The native part asks _feeding, from any thread: it must be there before a thread can fork while it is imported.
-from . import _feeding, _hooks, _native  # noqa: F401
+from . import _feeding, _hooks, _native, _subprocess  # noqa: F401
 from ._native import StackweaveError
 from ._reading import FunctionCost, Reading
 from ._recording_options import MEMORY, moments_of, native_options
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     _Path = str | os.PathLike[str]
 
 
-#: How programs that are started from here are told to record.
-VARIABLE = "STACKWEAVE_RECORDING"
 #: Why a ring has not all events, as it should.
 FORGOTTEN = "only the last ones were kept"
 
@@ -102,7 +100,7 @@ class Recording(Reading):
     def from_environment(cls) -> Self | None:
         """Records in a program that a recording one has started, if that said subprocesses=True. None otherwise."""
         recording = cls.__new__(cls)
-        recording._set_up({"ring": None})
+        recording._set_up({"ring": None, "subprocesses": True})
         if not recording._start_from_environment():
             return None
         _hooks.started(recording)
@@ -111,8 +109,8 @@ class Recording(Reading):
     def start(self) -> Self:
         """Begins to record."""
         self._start(self._native_options)
-        _share_environment()
         _hooks.started(self)
+        _share_environment()
         return self
 
     def stop(self) -> Summary:
@@ -157,6 +155,10 @@ class Recording(Reading):
     def __repr__(self) -> str:
         return f"<stackweave.Recording {self.path!r}, {self.state}>"
 
+    def _for_subprocesses(self) -> tuple[str, dict[str, Any]] | None:
+        """By what recorder, and with which options, programs record that are started from here. None: only if they ask."""
+        return None
+
     def _end_source(self) -> None:
         """What feeds it by itself ends. The first thing that is done at an end."""
 
@@ -167,8 +169,8 @@ class Recording(Reading):
             self._name_threads()
         path, events, size, lost, error = self._stop(by_program)
         self._summary = Summary(path or self.path, events, size, lost, error)
-        _share_environment()
         _hooks.stopped(self)
+        _share_environment()
         complaint = _complaint(self._summary)
         if complaint:
             warnings.warn(complaint, RuntimeWarning, stacklevel=stacklevel)
@@ -214,12 +216,7 @@ class Recording(Reading):
 
 
 def _share_environment() -> None:
-    """What the native part has changed in the environment, for those that start programs with a copy of os.environ."""
-    value = _native.Feed._environment()
-    if value is not None:
-        os.environ[VARIABLE] = value
-    else:
-        os.environ.pop(VARIABLE, None)
+    _subprocess.share(_hooks.live, _native.Feed._environment())
 
 
 def _innermost(traceback: TracebackType) -> str:

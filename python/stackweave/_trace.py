@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 # What a traced program may ask for is there before it does.
-from . import _feeding, _live, _native  # noqa: F401
+from . import _feeding, _live, _native, _subprocess  # noqa: F401
 from ._described_calls import DescribedCalls
 from ._native import StackweaveError
 from ._recording import Recording, Summary
@@ -48,7 +48,18 @@ class Trace(Recording):
     may have the same one. The other options, and what can be asked of it, are those of Recording.
     """
 
-    __slots__ = ("_active", "_described", "_gate", "_is_ours", "_logs", "_tracer", "_tracer_options", "_tracer_stats")
+    __slots__ = (
+        "_active",
+        "_described",
+        "_for_others",
+        "_gate",
+        "_is_ours",
+        "_is_unasked",
+        "_logs",
+        "_tracer",
+        "_tracer_options",
+        "_tracer_stats",
+    )
 
     _tracer: _native.Tracer | None
     _tracer_options: dict[str, Any]
@@ -59,6 +70,10 @@ class Trace(Recording):
     _active: int
     _is_ours: bool
     _gate: threading.RLock
+    #: The options that programs trace by which are started from here.
+    _for_others: dict[str, Any]
+    #: Whether the program does not know of it.
+    _is_unasked: bool
 
     def __init__(
         self,
@@ -112,12 +127,17 @@ class Trace(Recording):
                 "mechanism": mechanism,
             }
         )
+        arguments_of = patterns_of("arguments", arguments)
+        stacks_of = patterns_of("native_stacks", native_stacks)
         self._described = DescribedCalls(
-            patterns_of("arguments", arguments),
-            patterns_of("native_stacks", native_stacks),
+            arguments_of,
+            stacks_of,
             torch=optional_flag("torch", torch) is not False,
         )
         self._logs = _log_records(logs)
+        asked = {"torch": torch, "logs": logs, "arguments": arguments_of, "native_stacks": stacks_of}
+        chosen = ("c_calls", "include", "exclude", "min_duration", "max_depth", "demote", "max_events", "gc", "tasks")
+        self._for_others = {**asked, "mechanism": mechanism} | {name: self._tracer_options[name] for name in chosen}
 
     def _set_up(self, options: dict[str, Any], dump_on: frozenset[str] = frozenset()) -> None:
         super()._set_up(options, dump_on)
@@ -125,20 +145,42 @@ class Trace(Recording):
         self._tracer_stats = None
         self._active = 0
         self._is_ours = False
+        self._is_unasked = False
         self._gate = threading.RLock()
 
     @classmethod
     def from_environment(cls, **options: Any) -> Self | None:
         """Traces in a program that a recording one has started, if that said subprocesses=True. None otherwise.
 
-        options are those of trace() that do not say where and how it is written.
+        options are those of trace() that do not say where and how it is written. A program that a trace has started is
+        traced anyway, with the options of that: then it is from here on, and with these.
         """
         asked = cls("", **options)
+        if _current is not None and _current._is_unasked:
+            with _subprocess.unchanged():
+                _current._abandon()
         trace = super().from_environment()
         if trace is not None:
-            trace._tracer_options, trace._described, trace._logs = asked._tracer_options, asked._described, asked._logs
-            trace._begin_tracing()
+            trace._trace_as(asked)
         return trace
+
+    @classmethod
+    def _record_subprocess(cls, options: dict[str, Any]) -> None:
+        """From the start of a program on, which a traced one has started, and which does not know."""
+        trace = super().from_environment()
+        if trace is not None:
+            trace._is_unasked = True
+            asked = cls("", **options)
+            asked._tracer_options["outer"] = False
+            trace._trace_as(asked)
+
+    def _trace_as(self, asked: Trace) -> None:
+        self._tracer_options, self._described, self._logs = asked._tracer_options, asked._described, asked._logs
+        self._for_others = asked._for_others
+        self._begin_tracing()
+
+    def _for_subprocesses(self) -> tuple[str, dict[str, Any]]:
+        return "trace", self._for_others
 
     def start(self) -> Self:
         """Begins to record."""
