@@ -86,13 +86,15 @@ pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api) {
 unsafe extern "C" fn allocate<O: AllocatorObserver>(context: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: links are never freed.
     let link = unsafe { &*context.cast::<ArenaLink>() };
-    let is_outermost = IS_TELLING.load(Ordering::Relaxed) && O::enter();
     // SAFETY: the arguments are those that we got.
-    let arena = unsafe { (link.allocate)(link.context, size) };
+    let original = || unsafe { (link.allocate)(link.context, size) };
+    if !IS_TELLING.load(Ordering::Relaxed) {
+        return original();
+    }
+    let (arena, is_outermost) = O::arena(original);
     if is_outermost {
         // SAFETY: the GIL is held; a build without it has no arenas.
         unsafe { put_back_in::<O>() };
-        O::leave();
     }
     arena
 }
@@ -102,11 +104,12 @@ unsafe extern "C" fn allocate<O: AllocatorObserver>(context: *mut c_void, size: 
 unsafe extern "C" fn free<O: AllocatorObserver>(context: *mut c_void, arena: *mut c_void, size: usize) {
     // SAFETY: links are never freed.
     let link = unsafe { &*context.cast::<ArenaLink>() };
-    let is_outermost = IS_TELLING.load(Ordering::Relaxed) && O::enter();
     // SAFETY: the arguments are those that we got.
-    unsafe { (link.free)(link.context, arena, size) };
-    if is_outermost {
-        O::leave();
+    let original = || unsafe { (link.free)(link.context, arena, size) };
+    if IS_TELLING.load(Ordering::Relaxed) {
+        O::arena(original);
+    } else {
+        original();
     }
 }
 

@@ -8,7 +8,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::api::{Allocator, Calloc, Free, Malloc, Realloc};
-use super::{AllocatorObserver, Domain, Function};
+use super::{AllocatorObserver, Domain, Function, Pointer};
 
 /// One of our places in the chain of a domain's allocators: the context of our functions.
 #[derive(Debug)]
@@ -74,40 +74,30 @@ const fn domain(number: u8) -> Domain {
     if number == Domain::Mem as u8 { Domain::Mem } else { Domain::Object }
 }
 
-/// Whether to tell of a call; then the observer is entered.
+/// The link that a context is, and whether its observer is told.
+///
+/// # Safety
+/// The context is a link.
 #[inline(always)]
-fn enter<O: AllocatorObserver>(link: &Link) -> bool {
-    if link.is_telling.load(Ordering::Relaxed) {
-        return O::enter();
+unsafe fn link_of(context: *mut c_void) -> (&'static Link, bool) {
+    // SAFETY: links are never freed.
+    let link = unsafe { &*context.cast::<Link>() };
+    let is_telling = link.is_telling.load(Ordering::Relaxed);
+    if !is_telling {
+        link.was_called.store(true, Ordering::Relaxed);
     }
-    link.was_called.store(true, Ordering::Relaxed);
-    false
-}
-
-#[inline(always)]
-fn tell<O: AllocatorObserver>(domain: Domain, function: Function, address: *mut c_void, size: usize) {
-    if address.is_null() {
-        O::failed(domain, function, size as u64);
-    } else {
-        O::allocated(domain, function, address.addr() as u64, size as u64);
-    }
+    (link, is_telling)
 }
 
 /// # Safety
 /// The interpreter calls it, or who stands before us; the context is a link.
-unsafe extern "C" fn malloc<O: AllocatorObserver, const DOMAIN: u8>(context: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: links are never freed.
-    let link = unsafe { &*context.cast::<Link>() };
+unsafe extern "C" fn malloc<O: AllocatorObserver, const DOMAIN: u8>(context: *mut c_void, size: usize) -> Pointer {
+    // SAFETY: passed on to the caller.
+    let (link, is_telling) = unsafe { link_of(context) };
     let Previous { context, malloc, .. } = link.previous;
-    if !enter::<O>(link) {
-        // SAFETY: the arguments are those that we got.
-        return unsafe { malloc(context, size) };
-    }
-    // SAFETY: as above.
-    let address = unsafe { malloc(context, size) };
-    tell::<O>(domain(DOMAIN), Function::Malloc, address, size);
-    O::leave();
-    address
+    // SAFETY: the arguments are those that we got.
+    let original = || unsafe { malloc(context, size) };
+    if is_telling { O::take(domain(DOMAIN), Function::Malloc, size, original) } else { original() }
 }
 
 /// # Safety
@@ -116,60 +106,41 @@ unsafe extern "C" fn calloc<O: AllocatorObserver, const DOMAIN: u8>(
     context: *mut c_void,
     count: usize,
     size: usize,
-) -> *mut c_void {
-    // SAFETY: links are never freed.
-    let link = unsafe { &*context.cast::<Link>() };
+) -> Pointer {
+    // SAFETY: passed on to the caller.
+    let (link, is_telling) = unsafe { link_of(context) };
     let Previous { context, calloc, .. } = link.previous;
-    if !enter::<O>(link) {
-        // SAFETY: the arguments are those that we got.
-        return unsafe { calloc(context, count, size) };
+    // SAFETY: the arguments are those that we got.
+    let original = || unsafe { calloc(context, count, size) };
+    if is_telling {
+        O::take(domain(DOMAIN), Function::Calloc, count.saturating_mul(size), original)
+    } else {
+        original()
     }
-    // SAFETY: as above.
-    let address = unsafe { calloc(context, count, size) };
-    tell::<O>(domain(DOMAIN), Function::Calloc, address, count.saturating_mul(size));
-    O::leave();
-    address
 }
 
 /// # Safety
 /// As for [`malloc`].
 unsafe extern "C" fn realloc<O: AllocatorObserver, const DOMAIN: u8>(
     context: *mut c_void,
-    old: *mut c_void,
+    old: Pointer,
     size: usize,
-) -> *mut c_void {
-    // SAFETY: links are never freed.
-    let link = unsafe { &*context.cast::<Link>() };
+) -> Pointer {
+    // SAFETY: passed on to the caller.
+    let (link, is_telling) = unsafe { link_of(context) };
     let Previous { context, realloc, .. } = link.previous;
-    if !enter::<O>(link) {
-        // SAFETY: the arguments are those that we got.
-        return unsafe { realloc(context, old, size) };
-    }
-    if !old.is_null() {
-        O::about_to_free(old.addr() as u64);
-    }
-    // SAFETY: as above.
-    let address = unsafe { realloc(context, old, size) };
-    if address.is_null() && !old.is_null() {
-        O::kept(old.addr() as u64);
-    }
-    tell::<O>(domain(DOMAIN), Function::Realloc, address, size);
-    O::leave();
-    address
+    // SAFETY: the arguments are those that we got.
+    let original = || unsafe { realloc(context, old, size) };
+    if is_telling { O::exchange(domain(DOMAIN), old, size, original) } else { original() }
 }
 
 /// # Safety
 /// As for [`malloc`].
-unsafe extern "C" fn free<O: AllocatorObserver>(context: *mut c_void, address: *mut c_void) {
-    // SAFETY: links are never freed.
-    let link = unsafe { &*context.cast::<Link>() };
+unsafe extern "C" fn free<O: AllocatorObserver>(context: *mut c_void, block: Pointer) {
+    // SAFETY: passed on to the caller.
+    let (link, is_telling) = unsafe { link_of(context) };
     let Previous { context, free, .. } = link.previous;
-    if address.is_null() || !enter::<O>(link) {
-        // SAFETY: the arguments are those that we got.
-        return unsafe { free(context, address) };
-    }
-    O::about_to_free(address.addr() as u64);
-    // SAFETY: as above.
-    unsafe { free(context, address) };
-    O::leave();
+    // SAFETY: the arguments are those that we got.
+    let original = || unsafe { free(context, block) };
+    if is_telling && !block.is_null() { O::give_back(block, original) } else { original() }
 }

@@ -4,6 +4,8 @@
 //! to what was there and replace nothing of it, so they do beside `PYTHONMALLOC`, debug hooks, `tracemalloc` and whoever else
 //! stands there, before or after them. The domain `raw` is left alone: it comes to `malloc`.
 
+use core::ffi::c_void;
+
 mod api;
 mod arena;
 mod chain;
@@ -13,6 +15,9 @@ mod hooks;
 
 pub use error::AllocatorError;
 pub use hooks::AllocatorHooks;
+
+/// An address that an allocator gives, or null.
+pub type Pointer = *mut c_void;
 
 /// Which of Python's allocators was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,26 +39,24 @@ pub enum Function {
 }
 
 /// Who is told, on the thread that asks. The GIL is held, but for builds that have none; an exception may be set, and the
-/// garbage collector may be running: nothing of the interpreter's may be called.
+/// garbage collector may be running: nothing of the interpreter's may be called but `original`, once.
 ///
-/// All but [`AllocatorObserver::enter`] are called between an `enter` that said yes and its `leave`.
+/// What `original` takes and gives back itself, from `malloc` or the system, is the allocator's own: an observer that hears of
+/// that, too, has to know that it is inside.
+///
+/// All of it is to be inlined into the function that the interpreter calls: the caller of that one is who asks.
 pub trait AllocatorObserver: 'static {
-    /// An allocator is about to be called. Says whether to tell of it; if it does, `leave` follows, and the observer knows
-    /// until then that what is taken and given back meanwhile is the allocator's own.
-    fn enter() -> bool;
+    /// A block is asked for, which `original` takes; null if there is no room.
+    fn take(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer;
 
-    /// The allocator has returned, and all is told.
-    fn leave();
+    /// A block is given back by `original`. Not null.
+    fn give_back(block: Pointer, original: impl FnOnce());
 
-    /// A block was taken.
-    fn allocated(domain: Domain, function: Function, address: u64, size: u64);
+    /// A block, or null, is given back by `original`, and another one is taken, maybe at the same place; null if there is no
+    /// room: then the old one stays.
+    fn exchange(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer;
 
-    /// A block will be given back now, or moved, which [`AllocatorObserver::allocated`] follows.
-    fn about_to_free(address: u64);
-
-    /// The block told of last was not moved: there is no room, and it stays as it is.
-    fn kept(address: u64);
-
-    /// There is no room for a block.
-    fn failed(domain: Domain, function: Function, size: u64);
+    /// The interpreter gets an arena for small blocks, or gives it back. Says whether the thread is not inside of one of the
+    /// above, and not one that is never told of.
+    fn arena<R>(original: impl FnOnce() -> R) -> (R, bool);
 }
