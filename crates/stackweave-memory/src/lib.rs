@@ -7,7 +7,7 @@
 //! | file | holds | |
 //! |---|---|---|
 //! | `linux/told.rs`, `linux/*_functions.rs` | the hooks | hot |
-//! | `entry.rs`, `host.rs` | what an event does | hot |
+//! | `entry.rs`, `host.rs`, `python_blocks.rs` | what an event does | hot |
 //! | `state.rs`, `blocks.rs` | whether events are told, and what each thread has of its own | hot |
 //! | `sampler.rs`, `sampled_blocks.rs` | which allocations are told, where some are chosen | hot |
 //! | `memory.rs` | what programs call | |
@@ -28,6 +28,7 @@ mod host;
 mod hot_kinds;
 mod memory;
 mod options;
+mod python_blocks;
 mod quiet;
 mod sampled_blocks;
 mod sampler;
@@ -45,6 +46,7 @@ pub use error::MemoryError;
 pub use host::{HostBlock, host_allocate, host_free, host_segment, host_segment_free};
 pub use memory::Memory;
 pub use options::{MemoryOptions, Mode};
-pub use platform::InterposeError;
+pub use platform::{DumpSignal, InterposeError};
+pub use python_blocks::PythonBlocks;
 pub use quiet::Quiet;
 pub use stats::MemoryStats;

@@ -37,6 +37,8 @@ pub struct MemoryOptions {
     pub temporary: u32,
     /// How often the size of the process, and of what it has taken, is recorded.
     pub curve_every: Duration,
+    /// When the process has this many bytes in memory, all that is known is written.
+    pub dump_at_rss: Option<u64>,
 }
 
 impl Default for MemoryOptions {
@@ -50,6 +52,7 @@ impl Default for MemoryOptions {
             depth: usize::MAX,
             temporary: 1,
             curve_every: Duration::from_millis(20),
+            dump_at_rss: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! No hooks: the twin of `linux/` on other platforms. A recorder can't be started here, so the rest is never asked.
 
 use std::fmt;
+use std::io;
 use std::ptr::NonNull;
 
 /// Why functions can't be hooked.
@@ -60,3 +61,18 @@ pub(crate) const fn map_zeros(_: usize) -> Option<NonNull<u8>> {
 }
 
 pub(crate) const fn order_all_threads() {}
+
+/// A signal at which all that is known is written.
+#[derive(Debug)]
+pub struct DumpSignal(());
+
+impl DumpSignal {
+    /// Fails.
+    pub fn install(_: i32) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+pub(crate) const fn take_dump_request() -> bool {
+    false
+}

@@ -2,6 +2,7 @@
 //! and what `system.rs` asks the system for.
 
 mod blocks_functions;
+mod dump_signal;
 mod functions;
 mod interpose;
 mod mapping_functions;
@@ -10,6 +11,8 @@ mod originals;
 mod system;
 mod told;
 
+pub use dump_signal::DumpSignal;
+pub(crate) use dump_signal::take_request as take_dump_request;
 pub use interpose::InterposeError;
 pub(crate) use interpose::{refresh_if_needed, remove, stats};
 pub(crate) use system::{
