@@ -54,7 +54,7 @@ pub(crate) struct Block {
 unsafe impl Sync for Block {}
 
 const PAGE: usize = 4096;
-const BLOCKS_OF_A_PAGE: usize = PAGE / size_of::<Block>();
+pub(crate) const BLOCKS_OF_A_PAGE: usize = PAGE / size_of::<Block>();
 
 static FIRST: AtomicPtr<Block> = AtomicPtr::new(ptr::null_mut());
 /// The key by which the end of a thread is told, plus one; 0: none.
@@ -101,11 +101,12 @@ impl Block {
     }
 
     /// Whether the event that the thread seems to be in the middle of was left for good: a signal handler has jumped out of it.
+    /// What is called in the middle of an event is further inside on the stack.
     #[cold]
     #[inline(never)]
     pub(crate) fn was_left(&self, here: usize) -> bool {
         let place = self.busy.load(Ordering::Relaxed);
-        place > LAST_MARK && place < here && !platform::is_on_signal_stack()
+        place > LAST_MARK && place <= here && !platform::is_on_signal_stack()
     }
 
     /// Whether another thread may be in the middle of an event.
@@ -243,4 +244,9 @@ pub(crate) fn wait_for_others(until: Instant) -> bool {
         }
         true
     })
+}
+
+#[cfg(test)]
+pub(crate) fn count() -> usize {
+    all().count()
 }

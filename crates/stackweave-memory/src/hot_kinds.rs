@@ -51,8 +51,5 @@ fn fixed<const WORDS: usize>(recorder: &Recorder, mode: Mode, kind: EventKind) -
 
 /// The number of a kind, whose events do not go to the file where only their sums are wanted.
 fn number(recorder: &Recorder, mode: Mode, kind: EventKind) -> Option<KindNumber> {
-    {
-        let _ = mode;
-        recorder.register(kind)
-    }
+    if mode == Mode::Aggregate { recorder.register_unwritten(kind) } else { recorder.register(kind) }
 }

@@ -34,6 +34,8 @@ mod sampled_blocks;
 mod sampler;
 mod state;
 mod stats;
+#[cfg(test)]
+mod tests;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
 #[path = "linux/mod.rs"]

@@ -13,28 +13,28 @@ use crate::state::{self, way};
 
 type Pointer = *mut c_void;
 
-pub(super) unsafe extern "C" fn malloc(size: usize) -> Pointer {
+pub(crate) unsafe extern "C" fn malloc(size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
     take(Allocator::Malloc, size, || unsafe { originals::malloc(size) })
 }
 
-pub(super) unsafe extern "C" fn free(block: Pointer) {
+pub(crate) unsafe extern "C" fn free(block: Pointer) {
     // SAFETY: passed on to the caller.
     give_back(block, || unsafe { originals::free(block) });
 }
 
-pub(super) unsafe extern "C" fn calloc(count: usize, size: usize) -> Pointer {
+pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> Pointer {
     let bytes = count.saturating_mul(size);
     // SAFETY: passed on to the caller.
     take(Allocator::Calloc, bytes, || unsafe { originals::calloc(count, size) })
 }
 
-pub(super) unsafe extern "C" fn realloc(block: Pointer, size: usize) -> Pointer {
+pub(crate) unsafe extern "C" fn realloc(block: Pointer, size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
     exchange(Allocator::Realloc, block, size, || unsafe { originals::realloc(block, size) })
 }
 
-pub(super) unsafe extern "C" fn reallocarray(block: Pointer, count: usize, size: usize) -> Pointer {
+pub(crate) unsafe extern "C" fn reallocarray(block: Pointer, count: usize, size: usize) -> Pointer {
     let bytes = count.saturating_mul(size);
     let way = state::current_way();
     let event = if way == way::OFF { None } else { Event::begin(place()) };
@@ -52,7 +52,7 @@ pub(super) unsafe extern "C" fn reallocarray(block: Pointer, count: usize, size:
     new
 }
 
-pub(super) unsafe extern "C" fn posix_memalign(block: *mut Pointer, alignment: usize, size: usize) -> c_int {
+pub(crate) unsafe extern "C" fn posix_memalign(block: *mut Pointer, alignment: usize, size: usize) -> c_int {
     let way = state::current_way();
     let event = if matches!(way, way::ALL | way::SAMPLED) { Event::begin(place()) } else { None };
     // SAFETY: passed on to the caller.
@@ -70,27 +70,27 @@ pub(super) unsafe extern "C" fn posix_memalign(block: *mut Pointer, alignment: u
     result
 }
 
-pub(super) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> Pointer {
+pub(crate) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
     take_by_another(Allocator::AlignedAlloc, size, || unsafe { originals::aligned_alloc(alignment, size) })
 }
 
-pub(super) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> Pointer {
+pub(crate) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
     take_by_another(Allocator::Memalign, size, || unsafe { originals::memalign(alignment, size) })
 }
 
-pub(super) unsafe extern "C" fn valloc(size: usize) -> Pointer {
+pub(crate) unsafe extern "C" fn valloc(size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
     take_by_another(Allocator::Valloc, size, || unsafe { originals::valloc(size) })
 }
 
-pub(super) unsafe extern "C" fn pvalloc(size: usize) -> Pointer {
+pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
     take_by_another(Allocator::Pvalloc, size, || unsafe { originals::pvalloc(size) })
 }
 
-pub(super) unsafe extern "C" fn cfree(block: Pointer) {
+pub(crate) unsafe extern "C" fn cfree(block: Pointer) {
     // SAFETY: passed on to the caller.
     give_back_by_another(block, || unsafe { originals::cfree(block) });
 }

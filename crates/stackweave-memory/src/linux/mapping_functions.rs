@@ -25,7 +25,7 @@ fn whole_pages(size: usize) -> usize {
     size.checked_next_multiple_of(PAGE).unwrap_or(size)
 }
 
-pub(super) unsafe extern "C" fn mmap(
+pub(crate) unsafe extern "C" fn mmap(
     at: Pointer,
     size: usize,
     protection: c_int,
@@ -43,7 +43,7 @@ pub(super) unsafe extern "C" fn mmap(
     mapped
 }
 
-pub(super) unsafe extern "C" fn mmap64(
+pub(crate) unsafe extern "C" fn mmap64(
     at: Pointer,
     size: usize,
     protection: c_int,
@@ -79,7 +79,7 @@ fn tell_failed(event: &Event, allocator: Allocator, size: usize) {
     }
 }
 
-pub(super) unsafe extern "C" fn munmap(at: Pointer, size: usize) -> c_int {
+pub(crate) unsafe extern "C" fn munmap(at: Pointer, size: usize) -> c_int {
     let way = state::current_way();
     let event = event!(way);
     if let Some(event) = &event {
@@ -95,7 +95,7 @@ pub(super) unsafe extern "C" fn munmap(at: Pointer, size: usize) -> c_int {
     result
 }
 
-pub(super) unsafe extern "C" fn mremap(
+pub(crate) unsafe extern "C" fn mremap(
     at: Pointer,
     size: usize,
     new_size: usize,

@@ -23,3 +23,11 @@ pub(crate) use system::{
 pub(crate) fn install(mappings: bool) -> Result<(), InterposeError> {
     interpose::install(functions::functions(mappings))
 }
+
+/// The hooks, for tests that call them as modules do.
+#[cfg(test)]
+pub(crate) mod hooks {
+    pub(crate) use super::blocks_functions::*;
+    pub(crate) use super::mapping_functions::*;
+    pub(crate) use super::originals::ORIGINALS;
+}

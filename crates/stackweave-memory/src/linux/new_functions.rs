@@ -15,7 +15,7 @@ type Pointer = *mut c_void;
 macro_rules! taking {
     ($($name:ident($($more:ident: $of:ty),*);)*) => {
         $(
-            pub(super) unsafe extern "C-unwind" fn $name(size: usize, $($more: $of),*) -> Pointer {
+            pub(crate) unsafe extern "C-unwind" fn $name(size: usize, $($more: $of),*) -> Pointer {
                 // SAFETY: passed on to the caller.
                 take_by_another(Allocator::OperatorNew, size, || unsafe { originals::$name(size, $($more),*) })
             }
@@ -27,7 +27,7 @@ macro_rules! taking {
 macro_rules! giving_back {
     ($($name:ident($($more:ident: $of:ty),*);)*) => {
         $(
-            pub(super) unsafe extern "C-unwind" fn $name(block: Pointer, $($more: $of),*) {
+            pub(crate) unsafe extern "C-unwind" fn $name(block: Pointer, $($more: $of),*) {
                 // SAFETY: passed on to the caller.
                 give_back_by_another(block, || unsafe { originals::$name(block, $($more),*) });
             }

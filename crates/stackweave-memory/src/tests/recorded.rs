@@ -1,0 +1,119 @@
+//! A recording of what a test does, read back.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use stackweave_capture::stacks;
+use stackweave_core::NoNames;
+use stackweave_recording::file::RecordedFrame;
+use stackweave_recording::{Options, ProcessRecording, Recorder, Recording};
+use stackweave_testkit::folder::Folder;
+
+use crate::{Memory, MemoryOptions};
+
+/// A process records memory once at a time, and tests may run side by side.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// What is recorded of memory while it lives.
+pub(super) struct Running {
+    _turn: MutexGuard<'static, ()>,
+    pub(super) folder: Folder,
+    pub(super) recorder: Recorder,
+    pub(super) memory: Memory,
+}
+
+/// An event, as the file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) ticks: u64,
+    pub(super) thread: u32,
+    pub(super) kind: String,
+    pub(super) words: Vec<u64>,
+    pub(super) bytes: Vec<u8>,
+    /// The native frames of its stack, innermost first.
+    pub(super) frames: Vec<u64>,
+}
+
+impl Running {
+    pub(super) fn start(options: MemoryOptions) -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = Folder::new();
+        let recorder = Recorder::start(Options::new(folder.file("out.swv")), stacks(), Arc::new(NoNames)).unwrap();
+        let memory = Memory::start(recorder.clone(), options).unwrap();
+        Self { _turn: turn, folder, recorder, memory }
+    }
+
+    pub(super) fn stop(self) -> Vec<Seen> {
+        self.memory.stop();
+        let summary = self.recorder.stop();
+        assert_eq!((summary.error, summary.lost.len()), (None, 0));
+        read(&summary.path)
+    }
+
+    /// Stops, and gives the recordings of all processes.
+    pub(super) fn stop_all(self) -> Vec<(PathBuf, Vec<Seen>)> {
+        self.memory.stop();
+        self.recorder.stop();
+        self.folder.paths().into_iter().map(|path| (path.clone(), read(&path))).collect()
+    }
+}
+
+/// What was told while `work` was done.
+pub(super) fn record(options: MemoryOptions, work: impl FnOnce(&Memory)) -> Vec<Seen> {
+    let running = Running::start(options);
+    work(&running.memory);
+    running.stop()
+}
+
+/// What was told of these addresses, without times and stacks.
+pub(super) fn about(seen: &[Seen], addresses: &[usize]) -> Vec<(String, Vec<u64>)> {
+    let is_about = |event: &&Seen| event.words.first().is_some_and(|word| addresses.contains(&(*word as usize)));
+    let short = |event: &Seen| {
+        let count = if event.kind == "free" || event.kind == "kept" { 1 } else { 2 };
+        (event.kind.clone(), event.words[..count].to_vec())
+    };
+    seen.iter().filter(is_about).map(short).collect()
+}
+
+/// What [`about`] gives for an event with a size.
+pub(super) fn sized(kind: &str, address: usize, size: usize) -> (String, Vec<u64>) {
+    (kind.to_owned(), vec![address as u64, size as u64])
+}
+
+/// What [`about`] gives for one without.
+pub(super) fn plain(kind: &str, address: usize) -> (String, Vec<u64>) {
+    (kind.to_owned(), vec![address as u64])
+}
+
+fn read(path: &Path) -> Vec<Seen> {
+    let recording = Recording::open(path).unwrap();
+    let process = &recording.processes()[0];
+    let mut seen = Vec::new();
+    let each = &mut |buffer: &stackweave_recording::file::EventBuffer| {
+        for event in buffer {
+            let kind = process.dictionary().kind(event.kind).unwrap();
+            let stack = kind.position_of(stackweave_core::FieldType::Stack).map_or(0, |at| event.words[at]);
+            seen.push(Seen {
+                ticks: event.ticks,
+                thread: buffer.thread(),
+                kind: kind.name.to_string(),
+                words: event.words.to_vec(),
+                bytes: event.bytes.unwrap_or_default().to_vec(),
+                frames: native_frames(process, stack as u32),
+            });
+        }
+        ControlFlow::Continue(())
+    };
+    process.visit(None, &mut |_| {}, each).unwrap();
+    seen.sort_by_key(|event| event.ticks);
+    seen
+}
+
+fn native_frames(process: &ProcessRecording, stack: u32) -> Vec<u64> {
+    let address = |frame: u32| match process.dictionary().frame(frame) {
+        Some(RecordedFrame::Native { address, .. }) => Some(address.address()),
+        _ => None,
+    };
+    process.dictionary().frames_of(stack).filter_map(address).collect()
+}

@@ -1,0 +1,121 @@
+//! What is chosen by its bytes stands for what was not, and its frees are told.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+use super::recorded::record;
+use crate::blocks::{Block, NOT_BEGUN};
+use crate::platform::hooks;
+use crate::{MemoryOptions, Mode, sampler};
+
+/// The bytes that an allocation stands for.
+fn stands_for(size: u64, every: u64) -> f64 {
+    let size = size.max(1) as f64;
+    size / (1.0 - (-size / every as f64).exp())
+}
+
+/// Sums over many seeds, for sizes far below, near and far above what there is a sample for.
+#[test]
+fn sums_are_right_on_average() {
+    const EVERY: u64 = 4096;
+    const SEEDS: u64 = 64;
+    let block = Block::for_this_thread().unwrap();
+    for size in [0_usize, 1, 16, 500, 4096, 20_000, 200_000] {
+        // 200 samples, or so, for each seed.
+        let count = 200 * (EVERY as usize / size.max(1)).max(1);
+        let chance = 1.0 - (-(size.max(1) as f64) / EVERY as f64).exp();
+        let mut sum = 0.0;
+        for seed in 0..SEEDS {
+            sampler::seed(seed.wrapping_mul(0x1234_5678_9abc_def1));
+            block.left.store(NOT_BEGUN, Ordering::Relaxed);
+            for _ in 0..count {
+                if !sampler::passes(block, size) && sampler::is_chosen(block, size, EVERY) {
+                    sum += stands_for(size as u64, EVERY);
+                }
+            }
+        }
+        let tries = (count as u64 * SEEDS) as f64;
+        let truth = tries * size.max(1) as f64;
+        // Each is chosen by itself: the sum is that of so many independent tries.
+        let sigma = (tries * chance * (1.0 - chance)).sqrt() * stands_for(size as u64, EVERY);
+        assert!((sum - truth).abs() <= 6.0 * sigma + 1e-6 * truth, "{size}: {sum} for {truth}, sigma {sigma}");
+    }
+}
+
+#[test]
+fn sums_of_mixed_sizes_are_right_by_size() {
+    const EVERY: u64 = 1000;
+    const ROUNDS: usize = 100_000;
+    let block = Block::for_this_thread().unwrap();
+    let sizes = [24_usize, 100, 3000];
+    let mut sums = [0.0; 3];
+    sampler::seed(99);
+    block.left.store(NOT_BEGUN, Ordering::Relaxed);
+    for _ in 0..ROUNDS {
+        for (size, sum) in sizes.iter().zip(&mut sums) {
+            if !sampler::passes(block, *size) && sampler::is_chosen(block, *size, EVERY) {
+                *sum += stands_for(*size as u64, EVERY);
+            }
+        }
+    }
+    for (size, sum) in sizes.iter().zip(sums) {
+        let chance = 1.0 - (-(*size as f64) / EVERY as f64).exp();
+        let (truth, rounds) = ((ROUNDS * size) as f64, ROUNDS as f64);
+        let sigma = (rounds * chance * (1.0 - chance)).sqrt() * stands_for(*size as u64, EVERY);
+        assert!((sum - truth).abs() <= 6.0 * sigma, "{size}: {sum} for {truth}, sigma {sigma}");
+    }
+}
+
+#[test]
+fn every_block_that_is_told_is_told_to_be_given_back() {
+    let options = MemoryOptions { mode: Mode::Sampled { every: 2000 }, depth: 0, ..MemoryOptions::default() };
+    let mut ours = HashSet::new();
+    // SAFETY: as these functions are meant to be called.
+    let seen = record(options, |_| unsafe {
+        let mut live = Vec::new();
+        for number in 0..20_000_usize {
+            let mut block = hooks::malloc(1 + number % 300);
+            ours.insert(block.addr() as u64);
+            if number % 3 == 0 {
+                block = hooks::realloc(block, 700);
+                ours.insert(block.addr() as u64);
+            }
+            live.push(block);
+            if live.len() > 500 {
+                hooks::free(live.swap_remove(number % 500));
+            }
+        }
+        for block in live {
+            hooks::free(block);
+        }
+    });
+    let mut live = HashSet::new();
+    let (mut taken, mut given_back) = (0, 0);
+    for event in seen.iter().filter(|event| event.words.first().is_some_and(|word| ours.contains(word))) {
+        if event.kind == "free" {
+            given_back += 1;
+            assert!(live.remove(&event.words[0]), "a block is told before it is given back");
+        } else {
+            taken += 1;
+            assert!(live.insert(event.words[0]), "a block is told once");
+        }
+    }
+    // Of 20,000 blocks of 150 bytes one in 14, of a third of them again with 700 bytes three in ten: 3,400, sigma 55.
+    assert!(live.is_empty() && taken == given_back, "{taken} {given_back}");
+    assert!((3000..3800).contains(&taken), "{taken}");
+}
+
+#[test]
+fn a_block_that_could_not_be_moved_stays_known() {
+    let options = MemoryOptions { mode: Mode::Sampled { every: 1 }, depth: 0, ..MemoryOptions::default() };
+    let mut at = 0;
+    // SAFETY: as these functions are meant to be called.
+    let seen = record(options, |_| unsafe {
+        let block = hooks::malloc(50_000);
+        at = block.addr();
+        assert!(hooks::realloc(block, usize::MAX / 2).is_null());
+        hooks::free(block);
+    });
+    let kinds: Vec<&str> = seen.iter().filter(|event| event.words[0] == at as u64).map(|event| &*event.kind).collect();
+    assert_eq!(kinds, ["malloc", "free", "kept", "free"]);
+}
