@@ -381,3 +381,61 @@ fn what_is_told_is_the_same_for_all_who_watch() {
     assert_eq!((told.next.len(), told.events, &*told.wrong), (240, 240 * 50, &[][..]));
     assert!(recorder.ask(|observer| observer.is::<Watching>()) == Some(true));
 }
+
+/// Is told of kinds and events, and holds that no event comes before its kind.
+#[derive(Default)]
+struct Kinds {
+    told: Vec<(KindNumber, EventKind)>,
+    events: u64,
+}
+
+impl Observer for Kinds {
+    fn kind(&mut self, number: KindNumber, kind: &EventKind) {
+        assert_eq!(usize::from(number.get()), self.told.len() + 1);
+        self.told.push((number, kind.clone()));
+    }
+
+    fn events(&mut self, _: u32, words: &[u64]) {
+        let (_, kind) = &self.told[usize::from(words[0].to_le_bytes()[0]) - 1];
+        assert_eq!(words.len() % (kind.words() + 1), 0);
+        self.events += 1;
+    }
+
+    fn settle(&mut self, _: u64, _: &mut Notes) {}
+
+    fn end(&mut self, _: u64, _: &mut Notes) {}
+
+    fn interval(&self) -> Duration {
+        SHORT
+    }
+
+    fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+}
+
+#[test]
+fn every_kind_is_told_once_and_before_its_events() {
+    let folder = Folder::new();
+    let make: MakeObserver = Arc::new(|| Box::new(Kinds::default()));
+    let options = Options { flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
+    let recorder = Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make)).unwrap();
+    let named = |name: String| EventKind { name: name.into(), role: Role::Instant, fields: vec![].into() };
+    let told_of = |recorder: &Recorder| {
+        recorder.ask(|observer| observer.downcast_mut::<Kinds>().map(|kinds| (kinds.told.clone(), kinds.events)))
+    };
+    for number in 0..100 {
+        let kind = named(number.to_string());
+        let number = if number % 2 == 0 { recorder.register(kind) } else { recorder.register_unwritten(kind) }.unwrap();
+        recorder.record(number, &[]);
+        thread::sleep(Duration::from_micros(100));
+        // Who declares one and asks at once is not too early either.
+        let unused = recorder.register(named(format!("unused {}", number.get()))).unwrap();
+        let (told, _) = told_of(&recorder).unwrap().unwrap();
+        assert_eq!(told.last(), Some(&(unused, named(format!("unused {}", number.get())))));
+    }
+    let (told, events) = told_of(&recorder).unwrap().unwrap();
+    assert_eq!((told.len(), events), (EventKind::BUILT_IN.len() + 200, 100));
+    assert_eq!(told[9].1, EventKind::FREE);
+    assert_eq!(recorder.stop().error, None);
+}

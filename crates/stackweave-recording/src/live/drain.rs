@@ -11,7 +11,7 @@ use stackweave_core::Names;
 
 use super::chunk::Chunk;
 use super::gone_threads;
-use super::kinds::{Kinds, Registered};
+use super::kinds::{KindNumber, Kinds, Registered};
 use super::lane::Lane;
 use super::observing::{Observing, Question, THREAD_NAME};
 use super::outcome::FlushError;
@@ -141,6 +141,7 @@ impl Drain {
         for index in 0..self.lanes.len() {
             is_whole &= self.take_lane(index, partial);
         }
+        self.learn_kinds();
         self.observing.settle(began, is_whole);
         self.encode_notes();
     }
@@ -223,6 +224,7 @@ impl Drain {
 
     /// Asks the observer, and writes what it notes by that.
     pub(super) fn ask(&mut self, question: Question) {
+        self.learn_kinds();
         self.observing.ask(question);
         self.encode_notes();
         // Kept for the next flush to tell.
@@ -289,10 +291,14 @@ impl Drain {
         (encoded, count)
     }
 
+    /// Tells the encoder, and who observes, of kinds that are new.
     fn learn_kinds(&mut self) {
         for Registered { kind, is_written } in self.kinds.since(self.known_kinds) {
             let number = if *is_written { self.encoder.kind(kind) } else { self.encoder.unwritten_kind(kind) };
             debug_assert!(number.is_some(), "what is registered can be encoded");
+            if let Some(number) = number.and_then(|number| KindNumber::of(number, kind)) {
+                self.observing.kind(number, kind);
+            }
             self.known_kinds += 1;
         }
     }
@@ -408,6 +414,7 @@ impl Drain {
     /// Tells the observer what is new in a chunk, up to `end` words.
     fn tell_words(&mut self, chunk: &Chunk, end: usize) {
         if self.observing.is_on() {
+            self.learn_kinds();
             // SAFETY: as in `take_words`.
             let (words, lane) = unsafe { (chunk.words(chunk.told.get(), end), &*chunk.lane.get()) };
             self.observing.tell(lane.shared.number.get(), words);
@@ -418,6 +425,7 @@ impl Drain {
     /// Takes these words for events of another thread, behind all that its lane holds.
     pub(super) fn record_for(&mut self, tid: u32, words: &[u64]) {
         let thread = self.thread_taken_whole(tid).unwrap_or_else(|| self.thread_without_lane(tid));
+        self.learn_kinds();
         self.observing.tell(thread, words);
         self.encode(thread, words);
         // Kept for the next flush to tell.

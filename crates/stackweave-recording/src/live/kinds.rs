@@ -33,6 +33,11 @@ impl KindNumber {
         self.number
     }
 
+    /// The number that a kind has.
+    pub(super) fn of(number: u8, kind: &EventKind) -> Option<Self> {
+        Some(Self { number, words: u8::try_from(kind.words()).ok()?, has_bytes: kind.has_bytes() })
+    }
+
     const fn known(number: u8, words: u8, has_bytes: bool) -> Self {
         Self { number, words, has_bytes }
     }

@@ -4,11 +4,19 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stackweave_core::EventKind;
+
 use super::kinds::KindNumber;
 
 /// Looks at the events of a recording on the writer's thread, as they are taken out of the buffers: nobody who records waits
 /// for it, unless it is slower than they are for long.
 pub trait Observer: Any + Send {
+    /// A kind of events that the recording has, the built-in ones too, each once and in the order of their numbers: before any
+    /// event of it is told, and before who has declared it asks.
+    fn kind(&mut self, number: KindNumber, kind: &EventKind) {
+        let _ = (number, kind);
+    }
+
     /// Events of a thread, by its number in the recording, in their order. Each is a head, `ticks << 8 | kind`, and the words of
     /// its kind; a kind with bytes has their length and the bytes at its end.
     fn events(&mut self, thread: u32, words: &[u64]);

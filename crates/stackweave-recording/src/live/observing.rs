@@ -7,6 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use stackweave_core::EventKind;
+
+use super::kinds::KindNumber;
 use super::observer::{Notes, Observer};
 use super::session::{Session, Setting};
 
@@ -43,6 +46,11 @@ impl Observing {
     /// How long it may be left alone.
     pub(super) fn interval(&mut self) -> Option<Duration> {
         self.call(|observer, _| observer.interval()).map(|interval| interval.clamp(SHORTEST, LONGEST))
+    }
+
+    /// Tells of a kind of events.
+    pub(super) fn kind(&mut self, number: KindNumber, kind: &EventKind) {
+        self.call(|observer, _| observer.kind(number, kind));
     }
 
     /// Tells of events of a thread.
