@@ -1,9 +1,10 @@
 //! The kinds of events that hooks record, as numbers.
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::Allocator;
+use stackweave_recording::Recorder;
 use stackweave_recording::live::FixedKind;
-use stackweave_recording::{KindNumber, Recorder};
 
+use crate::kinds::MemoryKinds;
 use crate::options::Mode;
 
 /// The kinds of the events that are recorded by hooks.
@@ -24,32 +25,22 @@ pub(crate) struct HotKinds {
 impl HotKinds {
     /// Declares them. `None` if the recording has too many kinds already.
     pub(crate) fn register(recorder: &Recorder, mode: Mode) -> Option<Self> {
-        let free = fixed(recorder, mode, EventKind::FREE)?;
-        let mut of_allocators = [None; Allocator::ALL.len()];
+        let all = MemoryKinds::register(recorder, mode)?;
+        let mut of_allocators = [all.of(Allocator::Malloc).fixed()?; Allocator::ALL.len()];
         for (kind, allocator) in of_allocators.iter_mut().zip(Allocator::ALL) {
-            *kind = Some(fixed(recorder, mode, allocator.kind())?);
+            *kind = all.of(allocator).fixed()?;
         }
-        let first = of_allocators[0]?;
         Some(Self {
-            of_allocators: of_allocators.map(|kind| kind.unwrap_or(first)),
-            free,
-            free_at: fixed(recorder, mode, EventKind::FREE_AT)?,
-            munmap: fixed(recorder, mode, EventKind::MUNMAP)?,
-            kept: fixed(recorder, mode, EventKind::KEPT)?,
-            tag: fixed(recorder, mode, EventKind::MEMORY_TAG)?,
-            host_allocate: fixed(recorder, mode, EventKind::HOST_ALLOCATE)?,
-            host_free: fixed(recorder, mode, EventKind::HOST_FREE)?,
-            segment: fixed(recorder, mode, EventKind::SEGMENT)?,
-            segment_free: fixed(recorder, mode, EventKind::SEGMENT_FREE)?,
+            of_allocators,
+            free: all.free.fixed()?,
+            free_at: all.free_at.fixed()?,
+            munmap: all.munmap.fixed()?,
+            kept: all.kept.fixed()?,
+            tag: all.tag.fixed()?,
+            host_allocate: all.host_allocate.fixed()?,
+            host_free: all.host_free.fixed()?,
+            segment: all.segment.fixed()?,
+            segment_free: all.segment_free.fixed()?,
         })
     }
-}
-
-fn fixed<const WORDS: usize>(recorder: &Recorder, mode: Mode, kind: EventKind) -> Option<FixedKind<WORDS>> {
-    number(recorder, mode, kind)?.fixed()
-}
-
-/// The number of a kind, whose events do not go to the file where only their sums are wanted.
-fn number(recorder: &Recorder, mode: Mode, kind: EventKind) -> Option<KindNumber> {
-    if mode == Mode::Aggregate { recorder.register_unwritten(kind) } else { recorder.register(kind) }
 }

@@ -11,6 +11,7 @@
 //! | `state.rs`, `blocks.rs` | whether events are told, and what each thread has of its own | hot |
 //! | `sampler.rs`, `sampled_blocks.rs` | which allocations are told, where some are chosen | hot |
 //! | `memory.rs` | what programs call | |
+//! | `ledger_observer.rs` | what the writer does with events: it has them in order (`merge.rs`), knows what they mean (`meaning.rs`), and keeps `books.rs`, the `curve.rs` and `snapshot.rs` | |
 
 #![allow(clippy::inline_always, reason = "an event is a few nanoseconds: what is inlined is measured")]
 #![allow(
@@ -20,18 +21,27 @@
     reason = "the platforms that record memory are 64-bit: an address, a word and a usize are one size; random numbers are rounded"
 )]
 
+mod asking;
 mod blocks;
+mod books;
+mod curve;
 mod entry;
 mod error;
 mod failure;
 mod host;
 mod hot_kinds;
+mod kinds;
+mod ledger_observer;
+mod meaning;
 mod memory;
+mod merge;
 mod options;
 mod python_blocks;
 mod quiet;
+mod resident;
 mod sampled_blocks;
 mod sampler;
+mod snapshot;
 mod state;
 mod stats;
 #[cfg(test)]
@@ -46,9 +56,12 @@ mod platform;
 
 pub use error::MemoryError;
 pub use host::{HostBlock, host_allocate, host_free, host_segment, host_segment_free};
+pub use kinds::MemoryKinds;
+pub use ledger_observer::{LedgerObserver, LedgerStats, observer};
 pub use memory::Memory;
 pub use options::{MemoryOptions, Mode};
 pub use platform::{DumpSignal, InterposeError};
 pub use python_blocks::PythonBlocks;
 pub use quiet::Quiet;
+pub use snapshot::{BlockOrigin, DeviceSnapshot, Snapshot, UsageRow};
 pub use stats::MemoryStats;

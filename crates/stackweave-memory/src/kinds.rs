@@ -1,0 +1,60 @@
+//! The kinds of events that a memory recorder records.
+
+use stackweave_core::{Allocator, EventKind};
+use stackweave_recording::{KindNumber, Recorder};
+
+use crate::options::Mode;
+
+/// The kinds of a memory recorder, as numbers of its recording.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "each is the event that it is called, as stackweave-core describes it")]
+pub struct MemoryKinds {
+    /// By the number of the [`Allocator`].
+    pub allocators: [KindNumber; Allocator::ALL.len()],
+    pub free: KindNumber,
+    pub free_at: KindNumber,
+    pub munmap: KindNumber,
+    pub kept: KindNumber,
+    pub tag: KindNumber,
+    pub host_allocate: KindNumber,
+    pub host_free: KindNumber,
+    pub segment: KindNumber,
+    pub segment_free: KindNumber,
+    pub usage: KindNumber,
+    pub sizes: KindNumber,
+    pub total: KindNumber,
+}
+
+impl MemoryKinds {
+    /// Declares them. Where only sums are wanted, the events that these are of do not go to the file. `None` if the recording has
+    /// too many kinds already.
+    pub fn register(recorder: &Recorder, mode: Mode) -> Option<Self> {
+        let event =
+            |kind| if mode == Mode::Aggregate { recorder.register_unwritten(kind) } else { recorder.register(kind) };
+        let free = event(EventKind::FREE)?;
+        let mut allocators = [free; Allocator::ALL.len()];
+        for (number, allocator) in allocators.iter_mut().zip(Allocator::ALL) {
+            *number = event(allocator.kind())?;
+        }
+        Some(Self {
+            allocators,
+            free,
+            free_at: event(EventKind::FREE_AT)?,
+            munmap: event(EventKind::MUNMAP)?,
+            kept: event(EventKind::KEPT)?,
+            tag: event(EventKind::MEMORY_TAG)?,
+            host_allocate: event(EventKind::HOST_ALLOCATE)?,
+            host_free: event(EventKind::HOST_FREE)?,
+            segment: event(EventKind::SEGMENT)?,
+            segment_free: event(EventKind::SEGMENT_FREE)?,
+            usage: recorder.register(EventKind::MEMORY_USAGE)?,
+            sizes: recorder.register(EventKind::MEMORY_SIZES)?,
+            total: recorder.register(EventKind::MEMORY_TOTAL)?,
+        })
+    }
+
+    /// The kind of what this allocator takes.
+    pub const fn of(&self, allocator: Allocator) -> KindNumber {
+        self.allocators[allocator as usize]
+    }
+}

@@ -1,0 +1,231 @@
+//! Keeps the ledgers of a recording: on its writer's thread, from the events as they are written.
+//!
+//! Its memory: 21 to 43 bytes for each live block, 100 for each place, what waits for its turn (64 MiB at most, as much as
+//! threads record in one round of the writer), and 120 bytes for each place while a snapshot is written.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use stackweave_core::EventKind;
+use stackweave_recording::{KindNumber, MakeObserver, Notes, Observer};
+use stackweave_store::label;
+use stackweave_store::ledger::{LedgerOptions, Totals};
+
+use crate::books::Books;
+use crate::curve::Curve;
+use crate::meaning::{Shape, Shapes};
+use crate::merge::Buffers;
+use crate::options::{MemoryOptions, Mode};
+use crate::quiet::Quiet;
+use crate::snapshot::{self, BlockOrigin, Snapshot, SnapshotKinds};
+
+/// Snapshots of a recording without a history: at least so far from each other, and not more than a hundredth of the time.
+const SNAPSHOT_EVERY: Duration = Duration::from_secs(10);
+const SNAPSHOT_SHARE: u32 = 100;
+
+/// How the ledgers are doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LedgerStats {
+    /// Events that were entered.
+    pub events: u64,
+    /// How often events could not be told apart from others.
+    pub unknown_events: u64,
+    /// Places that have taken memory.
+    pub places: usize,
+    /// The memory that the ledgers take.
+    pub bytes_used: usize,
+    /// Whether some blocks are counted only, for want of memory.
+    pub is_incomplete: bool,
+    /// The process's own memory.
+    pub totals: Totals,
+}
+
+/// How long a tick is, from looks at the clock.
+#[derive(Debug, Default)]
+struct Pace {
+    first: Option<(Instant, u64)>,
+    last: Option<(Instant, u64)>,
+}
+
+impl Pace {
+    fn look(&mut self, ticks: u64) {
+        if self.last.is_none_or(|last| last.1 < ticks) {
+            self.last = Some((Instant::now(), ticks));
+            self.first = self.first.or(self.last);
+        }
+    }
+
+    fn duration(&self, ticks: u64) -> Duration {
+        let (Some(first), Some(last)) = (self.first, self.last) else { return Duration::ZERO };
+        let (seconds, between) = (last.0.duration_since(first.0).as_secs_f64(), last.1 - first.1);
+        let duration = if between == 0 { 0.0 } else { ticks as f64 * (seconds / between as f64) };
+        Duration::try_from_secs_f64(duration).unwrap_or(Duration::ZERO)
+    }
+}
+
+/// Keeps the ledgers of a recording.
+pub struct LedgerObserver {
+    shapes: Shapes,
+    buffers: Buffers,
+    books: Books,
+    curve: Curve,
+    curve_every: Duration,
+    counter: Option<KindNumber>,
+    usage: [Option<KindNumber>; 3],
+    has_history: bool,
+    settled: u64,
+    pace: Pace,
+    snapshots: u64,
+    /// When the next snapshot is due, and how many events the last had.
+    next_snapshot: Instant,
+    snapshot_events: u64,
+}
+
+impl fmt::Debug for LedgerObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LedgerObserver").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+/// Makes the observer that a memory recorder needs. Nothing that the writer's thread allocates is told of from then on.
+pub fn observer(options: &MemoryOptions) -> MakeObserver {
+    let options = options.clone();
+    Arc::new(move || {
+        Quiet::for_ever();
+        Box::new(LedgerObserver::new(&options))
+    })
+}
+
+impl LedgerObserver {
+    /// One where nothing has happened.
+    pub fn new(options: &MemoryOptions) -> Self {
+        let sample_every = match options.mode {
+            Mode::Sampled { every } => Some(every.max(1)),
+            Mode::History | Mode::Aggregate => None,
+        };
+        Self {
+            shapes: Shapes::default(),
+            buffers: Buffers::default(),
+            books: Books::new(LedgerOptions { temporary: options.temporary, sample_every }),
+            curve: Curve::new(options.curve_every),
+            curve_every: options.curve_every,
+            counter: None,
+            usage: [None; 3],
+            has_history: options.mode == Mode::History,
+            settled: 0,
+            pace: Pace::default(),
+            snapshots: 0,
+            next_snapshot: Instant::now() + SNAPSHOT_EVERY,
+            snapshot_events: 0,
+        }
+    }
+
+    /// What is live, and was at the peak, when this was settled last.
+    pub fn snapshot(&self) -> Snapshot {
+        let ago = |ticks: u64| self.pace.duration(self.settled.saturating_sub(ticks));
+        Snapshot { ticks: self.settled, devices: self.books.device_snapshots(ago) }
+    }
+
+    /// The live block that begins at this address, or the mapping that holds it.
+    pub fn block(&self, address: u64) -> Option<BlockOrigin> {
+        self.books.block(address)
+    }
+
+    /// All live blocks, in no order.
+    pub fn live_blocks(&self) -> Vec<BlockOrigin> {
+        self.books.live_blocks()
+    }
+
+    /// Adds a snapshot to the recording. False if its kinds are not declared.
+    pub fn write_snapshot(&mut self, ticks: u64, notes: &mut Notes) -> bool {
+        let [Some(usage), Some(sizes), Some(total)] = self.usage else { return false };
+        let began = Instant::now();
+        self.snapshots += 1;
+        let snapshot = Snapshot { ticks: ticks.max(self.settled), ..self.snapshot() };
+        snapshot::write_snapshot(&snapshot, self.snapshots, SnapshotKinds { usage, sizes, total }, notes);
+        let pause = SNAPSHOT_EVERY.max(began.elapsed() * SNAPSHOT_SHARE);
+        (self.next_snapshot, self.snapshot_events) = (Instant::now() + pause, self.books.entered);
+        true
+    }
+
+    /// How it is doing.
+    pub fn stats(&self) -> LedgerStats {
+        let books = &self.books.all;
+        LedgerStats {
+            events: self.books.entered,
+            unknown_events: self.buffers.unknown,
+            places: books.iter().map(|book| book.ledger.places().count()).sum(),
+            bytes_used: self.books.bytes_used() + self.buffers.bytes_used(),
+            is_incomplete: books.iter().any(|book| book.ledger.is_incomplete()),
+            totals: books.first().map_or_else(Totals::default, |book| book.ledger.totals()),
+        }
+    }
+
+    /// Enters the events before `until`.
+    fn enter_until(&mut self, until: u64) {
+        let books = &mut self.books;
+        self.buffers.take_until(until, &self.shapes, &mut |event| books.take(event));
+        books.enter();
+    }
+}
+
+impl Observer for LedgerObserver {
+    fn kind(&mut self, number: KindNumber, kind: &EventKind) {
+        let allocator = label(&kind.name, "", 0).map_or(0, |label| self.books.labels.number(label.to_bits()));
+        self.shapes.tell(number, Shape::of(kind, allocator));
+        let known = [EventKind::MEMORY_USAGE, EventKind::MEMORY_SIZES, EventKind::MEMORY_TOTAL];
+        for (slot, known) in self.usage.iter_mut().zip(known) {
+            if *kind == known {
+                *slot = Some(number);
+            }
+        }
+        if *kind == EventKind::COUNTER {
+            self.counter = Some(number);
+        }
+    }
+
+    fn events(&mut self, thread: u32, words: &[u64]) {
+        if self.buffers.push(thread, words) {
+            let books = &mut self.books;
+            self.buffers.take_oldest(&self.shapes, &mut |event| books.take(event));
+            books.enter();
+        }
+    }
+
+    fn settle(&mut self, ticks: u64, notes: &mut Notes) {
+        self.enter_until(ticks);
+        self.settled = self.settled.max(ticks);
+        self.pace.look(self.settled);
+        if let Some(counter) = self.counter {
+            self.curve.settle(self.settled, &mut self.books, counter, notes);
+        }
+        let is_due = !self.has_history && self.books.entered != self.snapshot_events;
+        if is_due && Instant::now() >= self.next_snapshot {
+            self.write_snapshot(ticks, notes);
+        }
+    }
+
+    fn end(&mut self, ticks: u64, notes: &mut Notes) {
+        self.enter_until(u64::MAX);
+        self.settled = self.settled.max(ticks);
+        self.pace.look(self.settled);
+        if let Some(counter) = self.counter {
+            self.curve.add(self.settled, &mut self.books, counter, notes);
+        }
+        self.write_snapshot(ticks, notes);
+    }
+
+    fn dump(&mut self, ticks: u64, notes: &mut Notes) {
+        self.write_snapshot(ticks, notes);
+    }
+
+    fn interval(&self) -> Duration {
+        self.curve_every
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
