@@ -19,7 +19,10 @@ pub(crate) struct Program {
 pub(crate) enum Command {
     /// Run a Python program, and record every call that it makes
     #[command(disable_help_flag = true)]
-    Trace(Trace),
+    Trace(RunPython),
+    /// Run a Python program, and record every allocation that it makes
+    #[command(disable_help_flag = true)]
+    Memory(RunPython),
     /// Tell what is in a recording, and whether it is whole
     Info(Info),
     /// Show who called whom, and what it cost
@@ -34,9 +37,9 @@ pub(crate) enum Command {
     Merge(Merge),
 }
 
-/// The rest is for the Python package, which knows what can be traced.
+/// The rest is for the Python package, which knows what can be recorded.
 #[derive(Debug, Args)]
-pub(crate) struct Trace {
+pub(crate) struct RunPython {
     #[arg(long, value_name = "PYTHON", help = "The Python that runs it; if not given, STACKWEAVE_PYTHON, or python3")]
     pub(crate) python: Option<PathBuf>,
     /// Options, and the program: script.py, -m module or -c code, and its arguments

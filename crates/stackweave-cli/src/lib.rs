@@ -13,9 +13,9 @@ mod info_json;
 mod info_text;
 mod merge;
 mod progress;
+mod run_python;
 mod selection;
 mod top;
-mod trace;
 mod tree;
 
 use std::ffi::OsString;
@@ -49,7 +49,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 fn execute(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Trace(arguments) => trace::run(arguments),
+        Command::Trace(arguments) => run_python::run("trace", arguments),
+        Command::Memory(arguments) => run_python::run("memory", arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),

@@ -236,7 +236,13 @@ fn python(recorded: &Recorded, status: u8) -> PathBuf {
 }
 
 #[test]
-fn trace_is_run_by_python_with_all_arguments() {
+fn programs_are_run_by_python_with_all_arguments() {
+    for command in ["trace", "memory"] {
+        is_run_by_python(command);
+    }
+}
+
+fn is_run_by_python(name: &str) {
     let recorded = Recorded::new();
     let python = python(&recorded, 0);
     let path = python.to_str().unwrap();
@@ -246,17 +252,17 @@ fn trace_is_run_by_python_with_all_arguments() {
         (vec!["--python", path, "--help"], "--help|"),
         (vec!["--python", path], ""),
     ] {
-        let output = recorded.run(&[&["trace"], arguments.as_slice()].concat());
+        let output = recorded.run(&[&[name], arguments.as_slice()].concat());
         assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
-        assert_eq!(text(&output.stdout), format!("-m|stackweave|trace|{expected}"));
+        assert_eq!(text(&output.stdout), format!("-m|stackweave|{name}|{expected}"));
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
-    let output = command.args(["trace", "s.py"]).env("STACKWEAVE_PYTHON", &python).output().unwrap();
-    assert_eq!(text(&output.stdout), "-m|stackweave|trace|s.py|");
+    let output = command.args([name, "s.py"]).env("STACKWEAVE_PYTHON", &python).output().unwrap();
+    assert_eq!(text(&output.stdout), format!("-m|stackweave|{name}|s.py|"));
 }
 
 #[test]
-fn a_python_that_can_not_trace_is_one_sentence() {
+fn a_python_that_can_not_record_is_one_sentence() {
     let recorded = Recorded::new();
     let said = recorded.failure(&["trace", "--python", "no/such/python", "s.py"]);
     assert!(said.contains("can't run no/such/python: No such file") && said.contains("--python"), "{said}");

@@ -1,18 +1,18 @@
-//! `trace`: hands over to the Python package, which runs the program in its own process.
+//! `trace` and `memory`: hand over to the Python package, which runs the program in its own process.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use crate::arguments::Trace;
+use crate::arguments::RunPython;
 use crate::failure::Failure;
 
 const VARIABLE: &str = "STACKWEAVE_PYTHON";
 /// Ends with 1 where the package can't be found.
 const QUESTION: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec('stackweave') is None)";
 
-/// Becomes the Python that traces; comes back only if it can't.
-pub(crate) fn run(asked: Trace) -> Result<(), Failure> {
+/// Becomes the Python that records, by this command of the package; comes back only if it can't.
+pub(crate) fn run(command: &str, asked: RunPython) -> Result<(), Failure> {
     let python = asked.python.map(OsString::from).or_else(|| std::env::var_os(VARIABLE)).unwrap_or("python3".into());
     let shown = python.to_string_lossy().into_owned();
     let other = format!("name a Python with --python, or in {VARIABLE}");
@@ -22,6 +22,6 @@ pub(crate) fn run(asked: Trace) -> Result<(), Failure> {
     if !question.status().map_err(can_not_run)?.success() {
         return Err(Failure::new(format!("{shown} has no package stackweave: install it there, or {other}")));
     }
-    let error = Command::new(&python).args(["-m", "stackweave", "trace"]).args(asked.arguments).exec();
+    let error = Command::new(&python).args(["-m", "stackweave", command]).args(asked.arguments).exec();
     Err(can_not_run(error))
 }
