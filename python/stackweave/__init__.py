@@ -14,6 +14,10 @@ first asked for.
 >>> with stackweave.trace("calls.swv") as trace:
 ...     main()
 >>> trace.stats().sort_stats("cumulative").print_stats(20)
+
+>>> with stackweave.memory("heap.swv") as memory:
+...     main()
+>>> print(memory.peak())
 """
 
 from ._native import (
@@ -43,6 +47,11 @@ from ._native import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._live import counter, instant, span
+    from ._memory import Memory, allocation_traceback, memory
+    from ._memory_tags import memory_tag
+    from ._memory_tree import UsageTree
+    from ._memory_usage import FunctionUsage, Usage, UsageRow
+    from ._memory_views import GroupUsage, MemoryTotals, SizeClass
     from ._reading import FunctionCost
     from ._recording import Recording, Summary, open
     from ._trace import Trace, trace
@@ -52,20 +61,31 @@ __all__ = [
     "Event",
     "Frame",
     "FunctionCost",
+    "FunctionUsage",
+    "GroupUsage",
+    "Memory",
+    "MemoryTotals",
     "Recording",
     "Registration",
+    "SizeClass",
     "Span",
     "StackweaveError",
     "Summary",
     "Trace",
     "Traceback",
+    "Usage",
+    "UsageRow",
+    "UsageTree",
     "Watchdog",
     "__version__",
+    "allocation_traceback",
     "capture",
     "counter",
     "current_stack_id",
     "dump_threads",
     "instant",
+    "memory",
+    "memory_tag",
     "open",
     "register_extra_frames",
     "register_frame_source",
@@ -88,6 +108,17 @@ _LATER = {
     "open": "_recording",
     "Trace": "_trace",
     "trace": "_trace",
+    "Memory": "_memory",
+    "allocation_traceback": "_memory",
+    "memory": "_memory",
+    "memory_tag": "_memory_tags",
+    "FunctionUsage": "_memory_usage",
+    "Usage": "_memory_usage",
+    "UsageRow": "_memory_usage",
+    "UsageTree": "_memory_tree",
+    "GroupUsage": "_memory_views",
+    "MemoryTotals": "_memory_views",
+    "SizeClass": "_memory_views",
     "counter": "_live",
     "instant": "_live",
     "span": "_live",

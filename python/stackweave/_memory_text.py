@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ._memory_usage import seen_frames
 from ._sizes import count_text, duration_text, size_text
 from ._traceback import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from ._memory_usage import Usage, UsageRow
     from ._native import Frame
@@ -20,51 +20,63 @@ TITLES = {
     "leaks": "not freed: {size} in {blocks}",
     "current": "in use: {size} in {blocks}",
     "temporary": "freed at once: {size} in {blocks}",
-    "growth": "grown by {size} in {blocks}",
 }
-WIDEST = 44
+WIDEST_NAME = 44
+INDENT = " " * 31
+
+
+class _Place(NamedTuple):
+    """What is shown of where memory was taken: rows that look the same are one."""
+
+    frames: tuple[str, ...]
+    notes: str
 
 
 def usage_table(usage: Usage, limit: int, depth: int) -> str:
     title = TITLES[usage.name].format(
         size=size_text(usage.bytes), blocks=count_text(usage.blocks, "block"), time=duration_text(usage.time)
     )
-    lines = [title + (" (estimates)" if usage.is_estimate else "")]
-    if usage.rows:
-        lines.append(f"{'bytes':>10} {'share':>7} {'blocks':>10}  where")
-    shown = usage.rows[:limit]
-    for row in shown:
-        lines.extend(_lines_of(row, usage, depth))
-    rest = usage.rows[limit:]
+    title += " (estimates)" if usage.is_estimate else ""
+    return "\n".join([title, *stack_lines(usage.rows, usage.bytes, limit, depth)])
+
+
+def stack_lines(rows: tuple[UsageRow, ...], total: int, limit: int, depth: int) -> Iterator[str]:
+    """The places that took most, with so many frames of each."""
+    places: dict[_Place, list[int]] = {}
+    for row, place in zip(rows, _places(rows), strict=True):
+        sums = places.setdefault(place, [0, 0])
+        sums[0] += row.bytes
+        sums[1] += row.blocks
+    ordered = sorted(places.items(), key=lambda item: item[1], reverse=True)
+    if ordered:
+        yield f"{'bytes':>10} {'share':>7} {'blocks':>10}  where"
+    for place, (bytes_, blocks) in ordered[:limit]:
+        share = f"{bytes_ / total:.1%}" if total else ""
+        first, *callers = place.frames or ("no stack",)
+        yield f"{size_text(bytes_):>10} {share:>7} {blocks:>10,}  {first}{place.notes}"
+        for caller in callers[: depth - 1]:
+            yield f"{INDENT}by {caller}"
+        if len(callers) >= depth:
+            yield f"{INDENT}and {count_text(len(callers) + 1 - depth, 'more caller')}"
+    rest = ordered[limit:]
     if rest:
-        lines.append(f"{size_text(sum(row.bytes for row in rest)):>10} in {count_text(len(rest), 'more place')}")
-    return "\n".join(lines)
+        yield f"{size_text(sum(sums[0] for _, sums in rest)):>10} in {count_text(len(rest), 'more place')}"
 
 
-def _lines_of(row: UsageRow, usage: Usage, depth: int) -> Iterator[str]:
-    share = f"{row.bytes / usage.bytes:.1%}" if usage.bytes else ""
-    frames = list(seen_frames(row.stack))
-    notes = _notes(row, usage.rows)
-    head = f"{size_text(row.bytes):>10} {share:>7} {row.blocks:>10,}  "
-    yield head + (_frame_text(frames[0]) if frames else "no stack") + notes
-    for frame in frames[1:depth]:
-        yield f"{'':31}by {_frame_text(frame)}"
-    if len(frames) > depth:
-        yield f"{'':31}and {count_text(len(frames) - depth, 'more caller')}"
-
-
-def _notes(row: UsageRow, rows: Sequence[UsageRow]) -> str:
-    """What is not the same for all."""
-    notes = [] if row.allocator == "malloc" else [row.allocator]
-    if row.tag is not None:
-        notes.append(f"tag {row.tag!r}")
-    if any(other.thread != rows[0].thread for other in rows):
-        notes.append(f"thread {row.thread_name or row.thread}")
-    return f"  ({', '.join(notes)})" if notes else ""
+def _places(rows: tuple[UsageRow, ...]) -> Iterator[_Place]:
+    has_threads = any(row.thread != rows[0].thread for row in rows)
+    for row in rows:
+        notes = [] if row.allocator == "malloc" else [row.allocator]
+        if row.tag is not None:
+            notes.append(f"tag {row.tag!r}")
+        if has_threads:
+            notes.append(f"thread {row.thread_name or row.thread}")
+        frames = tuple(_frame_text(frame) for frame in seen_frames(row.stack))
+        yield _Place(frames, f"  ({', '.join(notes)})" if notes else "")
 
 
 def _frame_text(frame: Frame) -> str:
-    name = shorten(frame.qualname or frame.name, WIDEST)
+    name = shorten(frame.qualname or frame.name, WIDEST_NAME)
     if frame.filename:
         return f"{name}  {_short(frame.filename)}:{frame.line or '?'}"
     return f"{name}  [{frame.module}]" if frame.module else name

@@ -16,7 +16,7 @@ LEAST_SHARE = 0.01
 
 
 class UsageTree:
-    """A function, and what it and those that it called have taken. The root stands for the program, and has no function."""
+    """A function, and what it and those that it called have taken. The root is the program, and has no function."""
 
     __slots__ = ("_children", "_frame", "blocks", "measure", "self", "total")
 
@@ -94,3 +94,6 @@ def tree_of(measure: str, stacks: Iterable[tuple[tuple[Frame, ...], int, int]]) 
     for stack, bytes_, blocks in stacks:
         root._add(reversed(stack), bytes_, blocks)
     return root
+
+
+UsageTree.__module__ = "stackweave"

@@ -67,7 +67,7 @@ class Usage:
     Of a recording that samples, all numbers are estimates.
     """
 
-    __slots__ = ("_bytes", "_rows", "blocks", "bytes", "is_estimate", "name", "time")
+    __slots__ = ("_rows", "_used", "blocks", "bytes", "is_estimate", "name", "time")
 
     def __init__(self, name: str, figures: _Figures, rows: Iterable[dict[str, Any]], names: tuple[str, str]) -> None:
         #: Which moment it is about: "peak", "leaks", "current", "temporary".
@@ -80,7 +80,7 @@ class Usage:
         blocks, bytes_ = names
         used = [row for row in rows if row[blocks] or row[bytes_]]
         used.sort(key=lambda row: (row[bytes_], row[blocks]), reverse=True)
-        self._bytes = [(row, row[bytes_], row[blocks]) for row in used]
+        self._used = [(row, row[bytes_], row[blocks]) for row in used]
         self._rows: tuple[UsageRow, ...] | None = None
 
     @property
@@ -97,7 +97,7 @@ class Usage:
                     row["thread"],
                     row["thread_name"],
                 )
-                for row, bytes_, blocks in self._bytes
+                for row, bytes_, blocks in self._used
             )
         return self._rows
 
@@ -105,7 +105,7 @@ class Usage:
         return iter(self.rows)
 
     def __len__(self) -> int:
-        return len(self._bytes)
+        return len(self._used)
 
     def top(self, limit: int | None = None) -> list[FunctionUsage]:
         """What each function has taken, those that took most themselves first; at most limit of them."""
@@ -166,5 +166,5 @@ def _key_of(frame: Frame) -> tuple[str, str | None, int | None]:
     return frame.qualname or frame.name, frame.filename or frame.module, frame.first_line
 
 
-for _public in (UsageRow, FunctionUsage, Usage, UsageTree):
+for _public in (UsageRow, FunctionUsage, Usage):
     _public.__module__ = "stackweave"

@@ -45,6 +45,8 @@ class RecordingCommand(NamedTuple):
     make: _Make
     #: Gives what is said at the end, one line each.
     lines: _Lines
+    #: What options of the recording are called here that have other names, or say it in another way.
+    words: dict[str, str] = {}  # noqa: RUF012
 
     def run(self, command: str, arguments: list[str]) -> int:
         """Gives the exit status, unless the program ends the process itself."""
@@ -61,7 +63,7 @@ class RecordingCommand(NamedTuple):
         try:
             recording = self.make(path, **asked.options)
         except (TypeError, ValueError) as error:
-            return self._refuse(_in_words_of_the_command(str(error), asked.options))
+            return self._refuse(self._in_words_of_the_command(str(error), asked.options))
 
         def begin() -> None:
             recording.start()
@@ -73,6 +75,12 @@ class RecordingCommand(NamedTuple):
         except (_native.StackweaveError, OSError) as error:
             return self._refuse(str(error))
 
+    def _in_words_of_the_command(self, sentence: str, options: dict[str, object]) -> str:
+        for theirs, ours in self.words.items():
+            sentence = sentence.replace(theirs, ours)
+        name = sentence.partition(" ")[0]
+        return "--" + name.replace("_", "-") + sentence[len(name) :] if name in options else sentence
+
     def _refuse(self, sentence: str) -> int:
         _write(f"stackweave {self.name}: {sentence}\n")
         return 2
@@ -83,11 +91,6 @@ def _failed(recording: Recording) -> None:
     kind = getattr(sys, "last_type", None)
     if kind is not None and issubclass(kind, Exception):
         recording._failed(kind, sys.last_value, sys.last_traceback)
-
-
-def _in_words_of_the_command(sentence: str, options: dict[str, object]) -> str:
-    name = sentence.partition(" ")[0]
-    return "--" + name.replace("_", "-") + sentence[len(name) :] if name in options else sentence
 
 
 class _Ending:

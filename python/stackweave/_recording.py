@@ -156,7 +156,7 @@ class Recording(Reading):
         return f"<stackweave.Recording {self.path!r}, {self.state}>"
 
     def _for_subprocesses(self) -> tuple[str, dict[str, Any]] | None:
-        """By what recorder, and with which options, programs record that are started from here. None: only if they ask."""
+        """By what recorder, and how, programs record that are started from here. None: only if they ask."""
         return None
 
     def _end_source(self) -> None:

@@ -1,4 +1,4 @@
-"""How Python programs that a recording one starts come to record as well: by the environment, and a sitecustomize of ours."""
+"""How Python programs that a recording one starts come to record: by the environment, and a sitecustomize of ours."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ Whoever records puts this folder first in PYTHONPATH. Any Python may come here, 
 environment, so this file keeps to what all of them understand, and goes on to the sitecustomize that would have been
 imported without it.
 """
+# mypy: ignore-errors
 
 import sys
 
@@ -44,7 +45,7 @@ def _record(folder):
     record()
 
 
-if sys.version_info >= (3, 10):
+if sys.version_info >= (3, 10):  # noqa: UP036
     _here = __file__.rpartition("/")[0]
     try:
         _go_on(_here)

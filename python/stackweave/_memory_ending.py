@@ -1,0 +1,46 @@
+"""What is said at the end of `stackweave memory`. Imported then."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from ._command_ending import losses, others, recorded_in
+from ._memory import Memory
+from ._native import StackweaveError
+from ._recording import FORGOTTEN
+from ._sizes import count_text, duration_text, size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ._memory_views import MemoryTotals
+    from ._recorded_program import Ended
+
+
+def lines(ended: Ended) -> Iterator[str]:
+    """What was used, where the recording is, and what is missing there."""
+    memory, summary, path = ended.recording, ended.summary, recorded_in(ended)
+    assert isinstance(memory, Memory)
+    if summary.error is not None:
+        yield f"the recording {path} could not be written: {summary.error}"
+    else:
+        try:
+            yield _used(memory.totals(), memory._is_estimated())
+        except StackweaveError as error:
+            yield f"what was used can't be told: {error}"
+        last = "the last events are " if summary.lost.get(FORGOTTEN) else ""
+        size = f"{path} ({size_text(summary.bytes)})"
+        yield f"{last}recorded in {size}. Next: {ended.command} heap {shlex.quote(path)}"
+    stats = memory._recorder_stats or {}
+    if stats.get("is_incomplete"):
+        yield "there was no memory left to keep all blocks in mind: live figures and the peak are too small"
+    yield from losses(summary)
+    yield from others(ended, "heap")
+
+
+def _used(totals: MemoryTotals, is_estimated: bool) -> str:
+    about = "about " if is_estimated else ""
+    peak = f"peak {about}{size_text(totals.peak_bytes)} after {duration_text(totals.peak_time)}"
+    leaks = f"{size_text(totals.live_bytes)} in {count_text(totals.live_blocks, 'block')} not freed at the end"
+    return f"{peak}, {leaks}, {count_text(totals.allocations, 'allocation')}"

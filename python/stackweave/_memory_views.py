@@ -1,0 +1,151 @@
+"""What can be asked about memory, of a recorder that runs and of a recording that is over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._memory_usage import Usage, _Figures
+from ._native import StackweaveError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: The device that stands for the process's own memory.
+OWN = -1
+#: Which figures a view is of: blocks, and bytes.
+PEAK = ("peak_blocks", "peak_bytes")
+LIVE = ("live_blocks", "live_bytes")
+TEMPORARY = ("temporary", "temporary_bytes")
+
+
+class MemoryTotals(NamedTuple):
+    """What was taken and given back in all. Bytes are those that were asked for."""
+
+    allocations: int
+    bytes: int
+    frees: int
+    live_blocks: int
+    live_bytes: int
+    peak_blocks: int
+    peak_bytes: int
+    #: In seconds since the recording began.
+    peak_time: float
+    #: Allocations that were freed before their thread had made more than `temporary` others.
+    temporary: int
+    temporary_bytes: int
+    #: Frees of what was taken before the recording began.
+    unknown_frees: int
+    #: Blocks that were taken where one was live, which counts as freed.
+    replaced: int
+
+
+class SizeClass(NamedTuple):
+    """Blocks of more than half of `most` bytes, and at most `most`."""
+
+    most: int
+    allocations: int
+    bytes: int
+    live_blocks: int
+    live_bytes: int
+    peak_blocks: int
+    peak_bytes: int
+
+
+class GroupUsage(NamedTuple):
+    """What a thread, or a tag, has used."""
+
+    #: The name of the thread, or the tag; None for what has no tag.
+    name: str | None
+    #: The number that the system has given to the thread; None for a tag.
+    thread: int | None
+    allocations: int
+    bytes: int
+    live_blocks: int
+    live_bytes: int
+    peak_blocks: int
+    peak_bytes: int
+
+
+class MemoryViews:
+    """The views. Who has them gives the figures of each device."""
+
+    __slots__ = ()
+
+    def _memory_devices(self) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+    def _memory_now(self) -> float:
+        """The moment that the figures are of, in seconds since the recording began."""
+        raise NotImplementedError
+
+    def _is_estimated(self) -> bool:
+        raise NotImplementedError
+
+    def peak(self, *, device: int | None = None) -> Usage:
+        """What was in use when that was most.
+
+        device chooses memory of a host's allocator; without it, it is the process's own.
+        """
+        found = self._memory_device(device)
+        return self._usage("peak", found, PEAK, _totals(found).peak_time)
+
+    def current(self, *, device: int | None = None) -> Usage:
+        """What is in use: now, or when the recording ended."""
+        return self._usage("current", self._memory_device(device), LIVE, self._memory_now())
+
+    def leaks(self, *, device: int | None = None) -> Usage:
+        """What was taken since the recording began, and is not freed: up to now, or at its end."""
+        return self._usage("leaks", self._memory_device(device), LIVE, self._memory_now())
+
+    def temporary(self, *, device: int | None = None) -> Usage:
+        """What was freed before its thread had taken many other blocks: how much, in all."""
+        return self._usage("temporary", self._memory_device(device), TEMPORARY, self._memory_now())
+
+    def totals(self, *, device: int | None = None) -> MemoryTotals:
+        """What was taken and given back in all."""
+        return _totals(self._memory_device(device))
+
+    def sizes(self, *, device: int | None = None) -> list[SizeClass]:
+        """How much blocks of each size have used, the smallest first."""
+        rows = self._memory_device(device)["sizes"]
+        return sorted(SizeClass(*(row[field] for field in SizeClass._fields)) for row in rows)
+
+    def threads(self, *, device: int | None = None) -> list[GroupUsage]:
+        """How much each thread has used, the highest share of the peak first."""
+        rows = self._memory_device(device)["rows"]
+        return _groups(rows, lambda row: (row["thread_name"], row["thread"]))
+
+    def tags(self, *, device: int | None = None) -> list[GroupUsage]:
+        """How much was used under each tag of memory_tag(), the highest share of the peak first."""
+        return _groups(self._memory_device(device)["rows"], lambda row: (row["tag"], None))
+
+    def _usage(self, name: str, device: dict[str, Any], names: tuple[str, str], time: float) -> Usage:
+        totals = device["totals"]
+        figures = _Figures(totals[names[1]], totals[names[0]], time, self._is_estimated())
+        return Usage(name, figures, device["rows"], names)
+
+    def _memory_device(self, device: int | None) -> dict[str, Any]:
+        number = OWN if device is None else device
+        for found in self._memory_devices():
+            if found["device"] == number:
+                return found
+        raise StackweaveError(f"nothing was recorded about memory of device {device}")
+
+
+def _totals(device: dict[str, Any]) -> MemoryTotals:
+    return MemoryTotals(*(device["totals"][field] for field in MemoryTotals._fields))
+
+
+def _groups(rows: Iterable[dict[str, Any]], key: Any) -> list[GroupUsage]:
+    summed = GroupUsage._fields[2:]
+    groups: dict[tuple[str | None, int | None], list[int]] = {}
+    for row in rows:
+        sums = groups.setdefault(key(row), [0] * len(summed))
+        for place, field in enumerate(summed):
+            sums[place] += row[field]
+    found = [GroupUsage(name, thread, *sums) for (name, thread), sums in groups.items()]
+    return sorted(found, key=lambda group: (group.peak_bytes, group.bytes), reverse=True)
+
+
+for _public in (MemoryTotals, SizeClass, GroupUsage):
+    _public.__module__ = "stackweave"
