@@ -1,0 +1,205 @@
+"""What is measured around a test, and what is said if it is too much. Imported with the first test that is measured."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import inspect
+import os
+import re
+import tempfile
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from . import _memory
+from ._memory_text import stack_lines
+from ._memory_usage import UsageRow
+from ._recording_options import flag, size_of
+from ._sizes import count_text, size_text
+from ._trace_options import count_of
+from .pytest_plugin import PEAK, recording_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ._memory_usage import Usage
+    from ._native import Frame
+
+#: How many stacks a failure shows, and how many frames of each.
+STACKS = 5
+DEPTH = 8
+
+
+class Limit(NamedTuple):
+    bytes: int
+    python_allocators: bool
+
+
+class Leaks(NamedTuple):
+    bytes: int
+    warmups: int
+    runs: int
+    python_allocators: bool
+
+
+def limit_of(mark: pytest.Mark) -> Limit:
+    def options(size: str | int, *, python_allocators: bool = False) -> Limit:
+        return Limit(_size(size), flag("python_allocators", python_allocators))
+
+    return _options_of(mark, options)  # type: ignore[no-any-return]
+
+
+def leaks_of(mark: pytest.Mark) -> Leaks:
+    def options(size: str | int, *, warmups: int = 1, runs: int = 3, python_allocators: bool = True) -> Leaks:
+        warmups = 0 if warmups == 0 else count_of("warmups", warmups)
+        return Leaks(_size(size), warmups, count_of("runs", runs), flag("python_allocators", python_allocators))
+
+    return _options_of(mark, options)  # type: ignore[no-any-return]
+
+
+def _size(size: object) -> int:
+    return 0 if size == 0 else size_of("the size", size)
+
+
+def _options_of(mark: pytest.Mark, options: Callable[..., Any]) -> Any:
+    if not mark.args and "size" not in mark.kwargs:
+        pytest.fail(f'@pytest.mark.{mark.name} needs a size, as in {mark.name}("24 MB")', pytrace=False)
+    try:
+        return options(*mark.args, **mark.kwargs)
+    except (TypeError, ValueError) as error:
+        sentence = re.sub(r"\S+\.options\(\)", "it", str(error))
+    pytest.fail(f"@pytest.mark.{mark.name}: {sentence}", pytrace=False)
+
+
+def measured(
+    item: pytest.Item, function: Callable[..., Any], limit: pytest.Mark | None, leaks: pytest.Mark | None
+) -> Callable[..., Any]:
+    """The function of a test, with a recorder around it."""
+    check = Check(item, limit_of(limit) if limit else None, leaks_of(leaks) if leaks else None)
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def run_asynchronously(*args: Any, **kwargs: Any) -> None:
+            for _ in check.steps():
+                await function(*args, **kwargs)
+
+        return run_asynchronously
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        result = None
+        for _ in check.steps():
+            result = function(*args, **kwargs)
+        return result
+
+    return run
+
+
+class Check:
+    """What is asked of one test."""
+
+    def __init__(self, item: pytest.Item, limit: Limit | None, leaks: Leaks | None) -> None:
+        self._item = item
+        self._limit = limit
+        self._leaks = leaks
+
+    def steps(self) -> Iterator[None]:
+        """A step for each time that the test is to be run. Fails the test in between, or at the end."""
+        if _memory.current_recorder() is not None:
+            warnings.warn(
+                f"{self._item.name} is not measured: memory is recorded already, by {_memory._current!r}",
+                pytest.PytestWarning,
+                stacklevel=2,
+            )
+            yield
+            return
+        if self._limit is not None or self._leaks is None:
+            yield from self._limited()
+        if self._leaks is not None:
+            yield from self._checked_for_leaks(self._leaks)
+
+    def _limited(self) -> Iterator[None]:
+        with self._folder() as folder, self._recording(folder, self._limit) as memory:
+            yield
+            peak = memory.peak()
+        self._item.user_properties.append((PEAK, peak.bytes))
+        if self._limit is not None and peak.bytes > self._limit.bytes:
+            over = size_text(peak.bytes - self._limit.bytes)
+            allowed = f"{size_text(self._limit.bytes)} are allowed: {over} too much"
+            _fail(
+                f"{self._item.name} has {size_text(peak.bytes)} in use at its peak, and {allowed}",
+                peak.rows,
+                peak.bytes,
+            )
+
+    def _checked_for_leaks(self, leaks: Leaks) -> Iterator[None]:
+        with self._folder() as folder, self._recording(folder, leaks) as memory:
+            for _ in range(leaks.warmups):
+                yield
+            before = _in_use(memory)
+            for _ in range(leaks.runs):
+                yield
+            rows = growth(before, _in_use(memory))
+        grown = sum(row.bytes for row in rows)
+        if grown > leaks.bytes * leaks.runs:
+            each = f"{size_text(grown / leaks.runs)} more in use each time that it is run"
+            runs = f"{count_text(leaks.runs, 'run')} after {leaks.warmups} to warm up"
+            _fail(f"{self._item.name} has {each}, and {size_text(leaks.bytes)} are allowed ({runs})", rows, grown)
+
+    def _folder(self) -> Any:
+        kept = self._item.config.getoption("stackweave_memory_folder")
+        return _Kept(kept) if kept else tempfile.TemporaryDirectory(prefix="stackweave-")
+
+    def _recording(self, folder: str, asked: Limit | Leaks | None) -> _memory.Memory:
+        return _memory.Memory(
+            recording_path(self._item, folder),
+            mode="aggregate",
+            python_allocators=asked is not None and asked.python_allocators,
+            overwrite=True,
+        )
+
+
+class _Kept:
+    """A folder that stays."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> str:
+        os.makedirs(self._folder, exist_ok=True)
+        return self._folder
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _in_use(memory: _memory.Memory) -> Usage:
+    gc.collect()
+    return memory.current()
+
+
+def growth(before: Usage, after: Usage) -> tuple[UsageRow, ...]:
+    """What each stack has more in use than before, or less: the most first."""
+    rows: dict[tuple[tuple[Frame, ...], str], tuple[UsageRow, int, int]] = {}
+    for usage, sign in ((before, -1), (after, 1)):
+        for row in usage.rows:
+            key = (row.stack, row.allocator)
+            _, bytes_, blocks = rows.get(key, (row, 0, 0))
+            rows[key] = (row, bytes_ + sign * row.bytes, blocks + sign * row.blocks)
+    found = [row._replace(bytes=bytes_, blocks=blocks) for row, bytes_, blocks in rows.values() if bytes_ or blocks]
+    return tuple(sorted(found, key=lambda row: row.bytes, reverse=True))
+
+
+def _fail(sentence: str, rows: tuple[UsageRow, ...], total: int) -> None:
+    shown = tuple(row._replace(stack=_inside_of_test(row.stack)) for row in rows)
+    pytest.fail("\n".join([sentence, *stack_lines(shown, total, STACKS, DEPTH)]), pytrace=False)
+
+
+def _inside_of_test(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Without who runs the test, which is us, and before that pytest."""
+    for place, frame in enumerate(stack):
+        if frame.filename == __file__:
+            return stack[:place]
+    return stack
