@@ -42,6 +42,23 @@ class Documents(unittest.TestCase):
         self.assertEqual((calls["order"], calls["serve"]), (100, 200))
         self.assertEqual(done.stdout, run_python(f"import runpy; runpy.run_path({example!r}, run_name='__main__')"))
 
+    def test_the_python_about_memory_runs(self):
+        shown = self.run_elsewhere("".join(self.blocks("docs/memory.md")))
+        self.assertRegex(shown, r"peak: [\d.]+ MB in [\d,]+ blocks")
+        self.assertRegex(shown, r"(?m)^step 2 \d+ \d+$")
+
+    def test_the_example_of_a_memory_recording_runs_and_is_recorded(self):
+        example = os.path.join(ROOT, "examples", "memory.py")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.swv")
+            arguments = ["-m", "stackweave", "memory", "-q", "-o", path, example]
+            done = subprocess.run([PYTHON, *arguments], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            memory = stackweave.open(path).memory()
+            self.assertLessEqual({"requests", "statistics", None}, {group.name for group in memory.tags()})
+            self.assertIn("worker", {group.name for group in memory.threads()})
+        self.assertEqual(done.stdout, run_python(f"import runpy; runpy.run_path({example!r}, run_name='__main__')"))
+
     def blocks(self, document):
         with open(os.path.join(ROOT, document), encoding="utf-8") as file:
             blocks = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)

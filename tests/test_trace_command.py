@@ -1,6 +1,5 @@
 """stackweave trace: the program notices nothing, and the user is told what to do next."""
 
-import concurrent.futures
 import os
 import re
 import subprocess
@@ -9,59 +8,14 @@ import zipfile
 
 import stackweave
 from tests import programs
-from tests.recordings import RecordingCase
+from tests.command_support import OUTPUT, CommandCase, neutral
 from tests.support import PYTHON
 
 TRACE = [PYTHON, "-m", "stackweave", "trace"]
-OUTPUT = ["-o", "out.swv", "--overwrite"]
 
 
-class TraceCommandCase(RecordingCase):
-    def run_in(self, folder, command, text="some text", **environment):
-        """Exit status, output and errors. Python warns of forks where there are threads: a recording has one."""
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            input=text.encode(),
-            capture_output=True,
-            env={**os.environ, "PYTHONWARNINGS": "ignore:This process:DeprecationWarning", **environment},
-            timeout=120,
-        )
-        return done.returncode, done.stdout, done.stderr
-
-    def write(self, name, content=""):
-        path = os.path.join(self.folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    def assert_same(self, name, arguments, options=()):
-        """A plain run and a traced one are the same to everybody but for our lines."""
-        plain = self.run_in(self.folder, [PYTHON, *options, *arguments])
-        traced = self.run_in(
-            self.folder, [PYTHON, *options, *TRACE[1:], "-o", f"{name}.swv", "--overwrite", *arguments]
-        )
-        status, output, errors = traced
-        errors = re.sub(rb"^stackweave: .*\n", b"", errors, flags=re.MULTILINE)
-        with self.subTest(program=name):
-            self.assertEqual(neutral((status, output, errors)), neutral(plain))
-            if os.path.exists(os.path.join(self.folder, f"{name}.swv")):
-                stackweave.open(os.path.join(self.folder, f"{name}.swv")).info()
-
-    def assert_all_same(self, cases):
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for done in [pool.submit(self.assert_same, *case) for case in cases]:
-                done.result()
-
-
-def neutral(ended):
-    """Without addresses and numbers of processes, which differ from run to run."""
-    status, output, errors = ended
-    return status, *(
-        re.sub(rb"0x[0-9a-f]+|(?<=started )\d+|(?<=ForkProcess-)\d+", b"N", text).decode("latin-1")
-        for text in (output, errors)
-    )
+class TraceCommandCase(CommandCase):
+    name = "trace"
 
 
 class Sameness(TraceCommandCase):
@@ -137,12 +91,6 @@ class Sameness(TraceCommandCase):
 
 
 class Said(TraceCommandCase):
-    def said(self, *arguments, status=0):
-        ended, output, errors = self.run_in(self.folder, [*TRACE, *arguments])
-        self.assertEqual(ended, status, errors)
-        self.assertEqual(output, b"")
-        return errors.decode()
-
     def test_the_last_line_says_where_it_is_and_what_to_do(self):
         self.write("work.py", "def f(): pass\nfor n in range(1000): f()")
         said = self.said("work.py")
@@ -252,10 +200,15 @@ class Said(TraceCommandCase):
         self.assertTrue(stackweave.open(self.path).info()["processes"][0]["ring"])
 
     def test_programs_that_it_starts_may_record_as_well(self):
-        child = "import stackweave\nwith stackweave.trace.from_environment() as trace: (lambda: 0)()"
-        starter = f"import subprocess\nsubprocess.run([{PYTHON!r}, '-c', {child!r}], check=True)"
-        self.said(*OUTPUT, "-q", "--subprocesses", "-c", starter)
-        self.assertEqual(len(stackweave.open(self.folder).info()["processes"]), 2)
+        asks = "import stackweave\nwith stackweave.trace.from_environment() as trace: (lambda: 0)()"
+        for child in ("def f(): pass\nf()", asks):
+            starter = f"import subprocess\nsubprocess.run([{PYTHON!r}, '-c', {child!r}], check=True)"
+            self.said(*OUTPUT, "-q", "--subprocesses", "-c", starter)
+            self.assertEqual(len(stackweave.open(self.folder).info()["processes"]), 2)
+            (other,) = [name for name in self.files() if name != "out.swv"]
+            functions = {row.function for row in stackweave.open(os.path.join(self.folder, other)).top(all=True)}
+            self.assertIn("<lambda>" if child == asks else "f", functions)
+            os.remove(os.path.join(self.folder, other))
 
     def test_forked_processes_are_told_of(self):
         said = self.said(*OUTPUT, "-c", "import os\nif os.fork(): os.wait()\nelse:\n  def f(): pass\n  f()")

@@ -1,0 +1,75 @@
+"""What the tests of commands that run a program share."""
+
+import concurrent.futures
+import os
+import re
+import subprocess
+
+import stackweave
+from tests.recordings import RecordingCase
+from tests.support import PYTHON
+
+OUTPUT = ["-o", "out.swv", "--overwrite"]
+
+
+class CommandCase(RecordingCase):
+    """Runs programs plainly, and by a command."""
+
+    #: What it is called: "trace", "memory".
+    name = ""
+
+    @property
+    def command(self):
+        return [PYTHON, "-m", "stackweave", self.name]
+
+    def run_in(self, folder, command, text="some text", **environment):
+        """Exit status, output and errors. Python warns of forks where there are threads: a recording has one."""
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            input=text.encode(),
+            capture_output=True,
+            env={**os.environ, "PYTHONWARNINGS": "ignore:This process:DeprecationWarning", **environment},
+            timeout=120,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def write(self, name, content=""):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def assert_same(self, name, arguments, options=()):
+        """A plain run and a recorded one are the same to everybody but for our lines."""
+        plain = self.run_in(self.folder, [PYTHON, *options, *arguments])
+        recorded = self.run_in(
+            self.folder, [PYTHON, *options, *self.command[1:], "-o", f"{name}.swv", "--overwrite", *arguments]
+        )
+        status, output, errors = recorded
+        errors = re.sub(rb"^stackweave: .*\n", b"", errors, flags=re.MULTILINE)
+        with self.subTest(program=name):
+            self.assertEqual(neutral((status, output, errors)), neutral(plain))
+            if os.path.exists(os.path.join(self.folder, f"{name}.swv")):
+                stackweave.open(os.path.join(self.folder, f"{name}.swv")).info()
+
+    def assert_all_same(self, cases):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(self.assert_same, *case) for case in cases]:
+                done.result()
+
+    def said(self, *arguments, status=0):
+        ended, output, errors = self.run_in(self.folder, [*self.command, *arguments])
+        self.assertEqual(ended, status, errors)
+        self.assertEqual(output, b"")
+        return errors.decode()
+
+
+def neutral(ended):
+    """Without addresses and numbers of processes, which differ from run to run."""
+    status, output, errors = ended
+    return status, *(
+        re.sub(rb"0x[0-9a-f]+|(?<=started )\d+|(?<=ForkProcess-)\d+", b"N", text).decode("latin-1")
+        for text in (output, errors)
+    )

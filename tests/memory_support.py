@@ -1,0 +1,130 @@
+"""What the tests of the memory recorder share: a library that takes memory, and what was recorded of it."""
+
+import atexit
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import stackweave
+from tests.recordings import RecordingCase
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native", "blocks.c")
+LIBRARY = "blocks.so"
+#: What programs of their own process begin with. The library is their second argument.
+BEGIN = """
+import ctypes, gc, os, signal, sys, threading, time, warnings
+import stackweave
+
+warnings.simplefilter("ignore", DeprecationWarning)
+library = ctypes.CDLL(sys.argv[2])
+library.take.restype = ctypes.c_void_p
+library.take.argtypes = [ctypes.c_size_t]
+library.give.argtypes = [ctypes.c_void_p]
+
+def take(size):
+    return library.take(size)
+
+def memory(**options):
+    return stackweave.memory(sys.argv[1], **options)
+"""
+
+
+class Count(ctypes.Structure):
+    """What the churn of the library has asked for."""
+
+    names = ("allocations", "bytes", "frees", "live_blocks", "live_bytes", "peak_bytes")
+    _fields_ = [(name, ctypes.c_uint64) for name in names]
+
+
+@functools.cache
+def library_path():
+    if not shutil.which("cc"):
+        raise unittest.SkipTest("there is no C compiler")
+    folder = tempfile.mkdtemp(prefix="stackweave-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, LIBRARY)
+    # Each function stays a frame of its own: it must not jump to the one that it calls last.
+    flags = ["-O1", "-g", "-fno-optimize-sibling-calls", "-fno-inline"]
+    subprocess.run(["cc", "-shared", "-fPIC", *flags, "-o", path, SOURCE, "-pthread"], check=True)
+    return path
+
+
+@functools.cache
+def library():
+    loaded = ctypes.CDLL(library_path())
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    for name, arguments in {
+        "take": [size],
+        "take_zeroed": [size, size],
+        "resize": [pointer, size],
+        "resize_array": [pointer, size, size],
+        "take_posix": [size, size],
+        "take_aligned": [size, size],
+        "take_memaligned": [size, size],
+        "take_pages": [size],
+        "take_whole_pages": [size],
+        "map": [size],
+        "remap": [pointer, size, size],
+        "churn": [ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(Count)],
+    }.items():
+        loaded[name].argtypes, loaded[name].restype = arguments, pointer
+    loaded.give.argtypes = loaded.give_back.argtypes = [pointer]
+    loaded.unmap.argtypes = [pointer, size]
+    loaded.take_elsewhere.argtypes = [ctypes.POINTER(pointer), size, size]
+    return loaded
+
+
+def of_library(usage):
+    """Rows of what the library took."""
+    return [row for row in usage if any(frame.module == LIBRARY for frame in row.stack)]
+
+
+def bytes_of_library(usage):
+    return sum(row.bytes for row in of_library(usage))
+
+
+def figures_of_library(memory):
+    """What the library has used, as the figures of all its stacks, summed."""
+    rows = [
+        row
+        for row in memory._memory_device(None)["rows"]
+        if row["stack"] is not None and any(frame.module == LIBRARY for frame in row["stack"].frames)
+    ]
+    fields = ("allocations", "bytes", "live_blocks", "live_bytes", "peak_blocks", "peak_bytes")
+    return {field: sum(row[field] for row in rows) for field in fields}
+
+
+def by_allocator(usage):
+    """What the library took, as sizes and blocks, by allocator."""
+    found = {}
+    for row in of_library(usage):
+        bytes_, blocks = found.get(row.allocator, (0, 0))
+        found[row.allocator] = (bytes_ + row.bytes, blocks + row.blocks)
+    return found
+
+
+class MemoryCase(RecordingCase):
+    """Has memory recordings of its own, and a library that takes memory."""
+
+    def setUp(self):
+        super().setUp()
+        self.library = library()
+
+    def memory(self, **options):
+        memory = stackweave.memory(self.path, overwrite=True, **options)
+        self.addCleanup(lambda: memory.state in ("recording", "paused") and memory.stop())
+        return memory
+
+    def take(self, size):
+        return self.library.take(size)
+
+    def give(self, block):
+        self.library.give(block)
+
+    def run_program(self, code, *arguments, **expected):
+        """As run_script(), after the usual begin."""
+        return self.run_script(BEGIN + code, library_path(), *arguments, **expected)

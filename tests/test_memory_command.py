@@ -1,0 +1,179 @@
+"""stackweave memory: the program notices nothing, and the user is told what to do next."""
+
+import os
+import re
+
+import stackweave
+from tests import programs
+from tests.command_support import OUTPUT, CommandCase, neutral
+from tests.memory_support import bytes_of_library, library_path
+from tests.support import PYTHON
+
+#: Takes three blocks of a million bytes by the library, and gives one back.
+WORK = """\
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.take.restype, library.take.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+library.give.argtypes = [ctypes.c_void_p]
+def work():
+    return [library.take(1_000_000) for _ in range(3)]
+blocks = work()
+library.give(blocks.pop())
+"""
+
+
+class MemoryCommandCase(CommandCase):
+    name = "memory"
+
+
+class Sameness(MemoryCommandCase):
+    maxDiff = None
+
+    def setUp(self):
+        super().setUp()
+        self.write("neighbour.py", "VALUE = 'mine'\n")
+        self.write("argparse.py", "VALUE = 'mine too'\n")
+
+    def test_scripts(self):
+        for name, code in {**programs.SCRIPTS, **programs.BYTES}.items():
+            self.write(f"{name}.py", code)
+        self.assert_all_same(
+            [(name, [f"{name}.py", "a", "-o", "--help"]) for name in (*programs.SCRIPTS, *programs.BYTES)]
+        )
+
+    def test_code(self):
+        self.assert_all_same([(name, ["-c", code, "-m", "x"]) for name, code in programs.CODE.items()])
+
+    def test_modules_and_flags(self):
+        self.write("pack/__init__.py", "print('init', __name__)")
+        self.write("pack/__main__.py", programs.SURROUNDINGS)
+        self.assert_all_same(
+            [
+                ("package", ["-m", "pack", "x"]),
+                ("no_module", ["-m", "gone"]),
+                ("optimized", ["-m", "pack"], ["-O"]),
+                ("strict", ["-m", "pack"], ["-W", "error", "-X", "dev"]),
+            ]
+        )
+
+    def test_objects_of_python_change_nothing(self):
+        self.write("surroundings.py", programs.SURROUNDINGS)
+        plain = self.run_in(self.folder, [PYTHON, "surroundings.py", "x"])
+        for option in ("--python-allocators", "--aggregate", "--sample=4kB", "--no-native", "--free-stacks"):
+            with self.subTest(option):
+                recorded = self.run_in(self.folder, [*self.command, "-q", *OUTPUT, option, "surroundings.py", "x"])
+                self.assertEqual(neutral(recorded), neutral(plain))
+
+
+class Said(MemoryCommandCase):
+    def test_the_last_lines_say_what_was_used_and_what_to_do(self):
+        self.write("work.py", WORK)
+        said = self.said("work.py", library_path())
+        self.assertRegex(
+            said,
+            r"\Astackweave: peak [\d.]+ MB after [\d.]+ m?s, [\d.]+ MB in [\d,]+ blocks not freed at the end, "
+            r"[\d,]+ allocations\n"
+            r"stackweave: recorded in (work\.\d+\.swv) \([\d.]+ [kM]B\)\. Next: [\w.]+ -m stackweave heap \1\n\Z",
+        )
+        command = said.split("Next: ")[1].split()
+        done = self.run_in(self.folder, [PYTHON, *command[1:]])
+        self.assertEqual(done[0], 0, done[2])
+        self.assertIn("work", done[1].decode())
+
+    def test_what_is_recorded_is_the_programs(self):
+        self.write("work.py", WORK)
+        for options in ([], ["--aggregate"], ["--no-native"], ["--python-allocators"]):
+            with self.subTest(options=options):
+                self.said("-q", *OUTPUT, *options, "work.py", library_path())
+                memory = stackweave.open(self.path).memory()
+                rows = [row for row in memory.leaks() if any(frame.name == "work" for frame in row.stack)]
+                self.assertEqual(sum(row.bytes for row in rows if row.bytes >= 1_000_000), 2_000_000)
+                if "--no-native" not in options:
+                    self.assertEqual(bytes_of_library(memory.peak()), 3_000_000)
+                outermost = [frame.name for frame in rows[0].stack if frame.kind == "python"][1:3]
+                self.assertIn("<module>", outermost)
+
+    def test_samples_are_estimates(self):
+        self.write("work.py", WORK.replace("1_000_000) for _ in range(3)", "10_000) for _ in range(3000)"))
+        said = self.said(*OUTPUT, "--sample", "20kB", "work.py", library_path())
+        self.assertRegex(said, r"\Astackweave: peak about [\d.]+ MB")
+
+    def test_it_can_be_silent(self):
+        self.assertEqual(self.said("-q", "-c", "1"), "")
+        self.assertRegex(self.files()[0], r"\Acode\.\d+\.swv\Z")
+
+    def test_nothing_is_replaced_unless_that_is_asked_for(self):
+        self.said("-q", "-o", "out.swv", "-c", "1")
+        said = self.said("-o", "out.swv", "-c", "raise SystemExit(5)", status=2)
+        self.assertEqual(
+            said, "stackweave memory: out.swv is there already: name another file with -o, or say --overwrite\n"
+        )
+        self.said("-q", *OUTPUT, "-c", "1")
+
+    def test_what_is_wrong_is_one_sentence(self):
+        self.write("x.py")
+        for arguments, text in [
+            ([], "nothing to run was named"),
+            (["--paint", "x.py"], "unrecognized arguments: --paint"),
+            (["--depth", "deep", "x.py"], "invalid int value: 'deep'"),
+            (["--depth", "0", "x.py"], "--depth must be greater than 0"),
+            (["--sample", "often", "x.py"], '--sample must be a size like "64MB"'),
+            (["--sample", "1kB", "--aggregate", "x.py"], "not allowed with argument"),
+            (["--aggregate", "--ring", "1MB", "x.py"], "--ring keeps the last events, and --aggregate writes none"),
+            (["--dump-signal", "HOP", "x.py"], "--dump-signal must be a signal like USR1"),
+            (["--dump-at-rss", "much", "x.py"], "--dump-at-rss must be a size"),
+            (["gone.py"], "can't open file"),
+            (["-o", "no/folder/out.swv", "x.py"], "no/folder/out.swv"),
+        ]:
+            with self.subTest(arguments=arguments):
+                said = self.said(*arguments, status=2)
+                self.assertRegex(said, rf"\Astackweave memory: .*{re.escape(text)}.*\n\Z")
+        self.assertEqual(self.files(), [])
+
+    def test_help_has_examples(self):
+        status, output, errors = self.run_in(self.folder, [*self.command, "--help"])
+        self.assertEqual((status, errors), (0, b""))
+        for word in (b"examples:", b"--python-allocators", b"stackweave heap FILE"):
+            self.assertIn(word, output)
+        self.assertIn(b"memory", self.run_in(self.folder, [PYTHON, "-m", "stackweave", "--help"])[1])
+
+    def test_every_option_is_taken(self):
+        self.write("x.py", "import sys\nprint(sys.argv, file=sys.stderr)")
+        options = [
+            "--sample",
+            "1MB",
+            "--python-allocators",
+            "--no-native",
+            "--no-mappings",
+            "--free-stacks",
+            "--depth",
+            "9",
+        ]
+        options += ["--temporary", "3", "--curve-every", "0.1", "--dump-signal", "USR1", "--dump-at-rss", "100GB"]
+        options += [
+            "--memory",
+            "1MB",
+            "--when-full",
+            "drop",
+            "--flush-every",
+            "1",
+            "--no-follow-forks",
+            "--follow-fork",
+        ]
+        options += ["--ring", "1MB,10", "--subprocesses", "--overwrite", "-q", "-o", "out.swv"]
+        self.assertEqual(self.said(*options, "x.py", "-q", "--ring"), "['x.py', '-q', '--ring']\n")
+        self.assertTrue(stackweave.open(self.path).info()["processes"][0]["ring"])
+
+    def test_forked_processes_are_told_of(self):
+        said = self.said(*OUTPUT, "-c", "import os\nif os.fork(): os.wait()\nelse: x = bytearray(1000000)")
+        self.assertRegex(said, r"(?m)^stackweave: 1 forked process has its own: .* heap out\.swv out\.\*\.swv$")
+        self.assertEqual(len(self.files()), 2)
+
+    def test_python_programs_that_it_starts_are_recorded(self):
+        self.write("work.py", WORK)
+        starter = f"import subprocess\nsubprocess.run([{PYTHON!r}, 'work.py', {library_path()!r}], check=True)"
+        said = self.said(*OUTPUT, "--subprocesses", "-c", starter)
+        self.assertRegex(said, r"(?m)^stackweave: 1 other process has its own: .* heap out\.swv out\.\*\.swv$")
+        (other,) = [name for name in self.files() if name != "out.swv"]
+        leaks = stackweave.open(os.path.join(self.folder, other)).memory().leaks()
+        self.assertEqual(bytes_of_library(leaks), 2_000_000)

@@ -1,0 +1,172 @@
+"""A memory recording can be started, paused, asked, exported and stopped in any order."""
+
+import os
+
+import stackweave
+from tests.memory_support import MemoryCase, bytes_of_library, figures_of_library, of_library
+from tests.test_memory_api import MEGABYTE
+
+
+class Order(MemoryCase):
+    def test_the_same_answers_live_and_from_the_file(self):
+        for options in ({}, {"mode": "aggregate"}, {"ring": "1MB"}, {"python_allocators": True}):
+            with self.subTest(**options):
+                memory = self.memory(**options).start()
+                with stackweave.memory_tag("kept"):
+                    blocks = [self.take(MEGABYTE) for _ in range(4)]
+                self.give(blocks.pop())
+                live = [self.rows(usage) for usage in (memory.peak(), memory.leaks(), memory.temporary())]
+                memory.stop()
+                read = [self.rows(usage) for usage in (memory.peak(), memory.leaks(), memory.temporary())]
+                self.assertEqual(read, live)
+                self.assertEqual(live[1][0][:2], (3 * MEGABYTE, 3))
+                opened = stackweave.open(self.path).memory()
+                self.assertEqual(self.rows(opened.leaks()), live[1])
+                for block in blocks:
+                    self.give(block)
+
+    def rows(self, usage):
+        """What the library took: bytes, blocks, tag, and the names on the stack."""
+        rows = [(row.bytes, row.blocks, row.tag, [frame.name for frame in row.stack]) for row in of_library(usage)]
+        return sorted(rows, key=repr)
+
+    def test_a_recording_can_be_exported_before_its_end(self):
+        for options in ({}, {"ring": "1MB"}):
+            with self.subTest(**options), self.memory(**options) as memory:
+                block = self.take(MEGABYTE)
+                path = os.path.join(self.folder, "now.folded")
+                memory.export(path, measure="live", overwrite=True)
+                with open(path) as file:
+                    lines = [line for line in file if "test_a_recording_can_be_exported_before_its_end" in line]
+                self.assertGreaterEqual(sum(int(line.split()[-1]) for line in lines), MEGABYTE)
+                self.give(block)
+
+    def test_it_can_be_exported_after_its_end(self):
+        with self.memory() as memory:
+            self.give(self.take(MEGABYTE))
+        path = memory.export(os.path.join(self.folder, "peak.svg"))
+        with open(path) as file:
+            self.assertIn("test_it_can_be_exported_after_its_end", file.read())
+
+    def test_many_recordings_after_each_other(self):
+        for number in range(20):
+            with self.memory() as memory:
+                block = self.take(MEGABYTE + number)
+            self.assertEqual(bytes_of_library(memory.leaks()), MEGABYTE + number)
+            self.give(block)
+
+    def test_there_is_one_at_a_time(self):
+        with self.memory():
+            second = stackweave.memory(os.path.join(self.folder, "second.swv"))
+            with self.assertRaisesRegex(stackweave.StackweaveError, "there can be one at a time: stop it first"):
+                second.start()
+            self.assertEqual(second.state, "new")
+            self.assertFalse(os.path.exists(os.path.join(self.folder, "second.swv")))
+        with second:
+            pass
+        self.assertEqual(second.state, "stopped")
+
+    def test_a_recording_starts_once(self):
+        memory = self.memory().start()
+        memory.stop()
+        with self.assertRaisesRegex(stackweave.StackweaveError, "can be started once"):
+            memory.start()
+        self.assertEqual(memory.stop(), memory.stop())
+
+    def test_what_is_asked_before_the_start_is_an_error(self):
+        memory = self.memory()
+        for question in (memory.peak, memory.leaks, memory.totals, memory.timeline, memory.recorder_stats):
+            with self.assertRaises(stackweave.StackweaveError):
+                question()
+        self.assertEqual(repr(memory), f"<stackweave.Memory {self.path!r}, new>")
+
+    def test_a_pause(self):
+        with self.memory() as memory:
+            first = self.take(MEGABYTE)
+            memory.pause()
+            self.assertEqual(memory.state, "paused")
+            second = self.take(2 * MEGABYTE)
+            self.assertEqual(bytes_of_library(memory.current()), MEGABYTE)
+            memory.resume()
+            third = self.take(4 * MEGABYTE)
+        self.assertEqual(bytes_of_library(memory.leaks()), 5 * MEGABYTE)
+        for block in (first, second, third):
+            self.give(block)
+
+    def test_it_may_be_stopped_while_it_is_paused(self):
+        memory = self.memory().start()
+        block = self.take(MEGABYTE)
+        memory.pause()
+        memory.stop()
+        self.assertEqual(bytes_of_library(memory.leaks()), MEGABYTE)
+        self.give(block)
+
+    def test_a_trace_at_the_same_time(self):
+        def work():
+            return self.take(MEGABYTE)
+
+        traced = os.path.join(self.folder, "trace.swv")
+        with self.memory() as memory, stackweave.trace(traced) as trace:
+            block = work()
+        self.assertEqual(bytes_of_library(memory.leaks()), MEGABYTE)
+        self.assertEqual({row.function.rpartition(".")[2]: row.calls for row in trace.top(all=True)}["work"], 1)
+        self.give(block)
+
+    def test_a_file_that_is_there_stays(self):
+        with open(self.path, "w") as file:
+            file.write("mine")
+        with self.assertRaisesRegex(stackweave.StackweaveError, "out.swv"):
+            stackweave.memory(self.path).start()
+        with open(self.path) as file:
+            self.assertEqual(file.read(), "mine")
+        self.assertIsNone(stackweave.allocation_traceback(1), "nobody records")
+        with self.memory():
+            pass
+
+    def test_spans_and_counters_can_be_recorded_beside_it(self):
+        with self.memory() as memory:
+            with stackweave.span("step"):
+                stackweave.counter("loss", 1.0)
+        names = {event.name for event in memory.events() if event.role in ("begin", "counter")}
+        self.assertLessEqual({"step", "loss"}, names)
+
+    def test_the_recorder_tells_what_it_sees(self):
+        with self.memory() as memory:
+            live = memory.recorder_stats()
+        stats = memory.recorder_stats()
+        for said in (live, stats):
+            self.assertGreater(said["modules"], 0)
+            self.assertGreater(said["slots"], 0)
+            self.assertFalse(said["is_incomplete"])
+
+    def test_the_curve_has_both_lines(self):
+        with self.memory(curve_every=0.001) as memory:
+            block = self.take(50 * MEGABYTE)
+            memory.flush()
+            for _ in range(50):
+                memory.instant("x")
+                memory.flush()
+            self.give(block)
+        points = memory.timeline()
+        self.assertEqual(points, sorted(points, key=lambda point: point[0]))
+        self.assertGreaterEqual(max(heap or 0 for _, _, heap in points), 50 * MEGABYTE)
+        self.assertGreater(max(rss or 0 for _, rss, _ in points), MEGABYTE)
+
+    def test_the_events_are_there(self):
+        with self.memory(free_stacks=True) as memory:
+            block = self.take(1_234_567)
+            self.give(block)
+        taken = [event for event in memory.events() if event.role == "allocate" and event.values["size"] == 1_234_567]
+        self.assertEqual([(event.kind, int(event.values["address"])) for event in taken], [("malloc", block)])
+        freed = [event for event in memory.events() if event.role == "free" and event.values["address"] == block]
+        self.assertIn("give", [frame.name for frame in freed[-1].stack])
+
+    def test_sampled_figures_are_estimates(self):
+        with self.memory(mode="sampled", sample_every="100kB") as memory:
+            blocks = [self.take(10_000) for _ in range(10_000)]
+        leaks = memory.leaks()
+        self.assertTrue(leaks.is_estimate)
+        self.assertAlmostEqual(bytes_of_library(leaks) / 1e8, 1, delta=0.2)
+        self.assertAlmostEqual(figures_of_library(memory)["live_blocks"] / 1e4, 1, delta=0.2)
+        for block in blocks:
+            self.give(block)
