@@ -45,6 +45,7 @@ mod batch;
 mod frame;
 mod json;
 mod known_frames;
+pub mod memory;
 mod module_history;
 mod native_frames;
 mod resolver;
@@ -62,5 +63,8 @@ pub use frame::{Frame, FrameKind};
 pub use json::write_json;
 pub use resolver::Resolver;
 pub use stackweave_core::{Names, Part, Pattern};
-pub use text::{DiffOptions, Sort, TableOptions, TreeOptions, write_diff, write_table, write_tree};
+pub use text::{
+    DiffOptions, HeapOptions, HeapView, Sort, TableOptions, TreeOptions, write_diff, write_heap, write_table,
+    write_tree,
+};
 pub use trace_notes::TraceNotes;

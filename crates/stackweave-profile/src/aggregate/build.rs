@@ -51,6 +51,8 @@ impl GroupCosts {
             Measure::Samples => Some(&self.samples),
             Measure::AllocatedBytes | Measure::Allocations => Some(&self.allocated),
             Measure::LiveBytes => Some(&self.live),
+            Measure::PeakBytes => Some(&self.peak),
+            Measure::TemporaryBytes => Some(&self.temporary),
         }
     }
 

@@ -9,11 +9,12 @@ use stackweave_recording::file::{Event, EventBuffer, Lost};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use crate::aggregate::kinds::{Kinds, Seen};
-use crate::aggregate::live_blocks::{Block, LiveBlocks};
 use crate::aggregate::measure::Measure;
+use crate::aggregate::memory_costs::MemoryCosts;
 use crate::aggregate::options::{AggregateOptions, Grouping};
 use crate::aggregate::span_tree::{OpenSpans, SpanTree};
 use crate::aggregate::stack_costs::{Place, StackCosts};
+use crate::memory::{MemoryEvent, MemoryHeader, MemoryQuery, Snapshot, usable_snapshot};
 use crate::word_hash::WordMap;
 
 /// What the events of a process, or of one of its threads, cost.
@@ -25,6 +26,8 @@ pub(crate) struct GroupCosts {
     pub(crate) samples: StackCosts,
     pub(crate) allocated: StackCosts,
     pub(crate) live: StackCosts,
+    pub(crate) peak: StackCosts,
+    pub(crate) temporary: StackCosts,
     pub(crate) has_spans: bool,
     /// How many events there were in the time that was asked for.
     pub(crate) events: u64,
@@ -47,9 +50,8 @@ struct Collector<'a> {
     groups: Vec<GroupCosts>,
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
-    live: Option<LiveBlocks>,
+    memory: MemoryCosts,
     wants_samples: bool,
-    wants_allocations: bool,
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +71,7 @@ pub(crate) fn collect(
     range: Range<u64>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Collected, ReadError> {
+    let memory = MemoryCosts::of(process, options.measure, &range);
     let mut collector = Collector {
         process,
         options,
@@ -77,13 +80,19 @@ pub(crate) fn collect(
         groups: Vec::new(),
         threads: Vec::new(),
         by_number: WordMap::default(),
-        live: (options.measure == Some(Measure::LiveBytes)).then(LiveBlocks::default),
+        memory,
         wants_samples: matches!(options.measure, None | Some(Measure::Samples)),
-        wants_allocations: matches!(options.measure, None | Some(Measure::AllocatedBytes | Measure::Allocations)),
     };
+    if let Some(snapshot) = snapshot(process, options)? {
+        collector.memory = MemoryCosts::Kept(Box::new(snapshot));
+        if options.measure.is_some() {
+            progress(process.bytes());
+            return Ok(collector.finish(Missing::default()));
+        }
+    }
     // What was begun before the range may reach into it, so all before its end is read.
     let until = (collector.range.end != u64::MAX).then_some(0..collector.range.end);
-    let missing = if collector.live.is_some() {
+    let missing = if collector.memory.needs_order() {
         process.visit_in_time_order(until, progress, &mut |timed| {
             collector.one(timed.thread, &timed.event);
             ControlFlow::Continue(())
@@ -95,6 +104,15 @@ pub(crate) fn collect(
         })?
     };
     Ok(collector.finish(missing))
+}
+
+/// The snapshot that has what is asked for, if there is one.
+fn snapshot(process: &ProcessRecording, options: &AggregateOptions) -> Result<Option<Snapshot>, ReadError> {
+    if options.measure.is_some_and(|measure| !measure.is_memory()) {
+        return Ok(None);
+    }
+    let query = MemoryQuery { range: options.range.clone(), ..MemoryQuery::default() };
+    usable_snapshot(process, &query, MemoryHeader::of(process.start()))
 }
 
 impl Collector<'_> {
@@ -118,12 +136,14 @@ impl Collector<'_> {
         let seen = self.kinds.see(event);
         let time = self.process.timeline().nanoseconds(event.ticks);
         let is_inside = self.range.contains(&time);
-        if let Some(live) = &mut self.live {
-            keep_block(live, seen, thread, is_inside);
+        let of_memory = self.memory.see(event);
+        if let Some(told) = of_memory {
+            let at = (event.ticks, thread.number);
+            self.memory.tell(at, told, thread.open.innermost(), is_inside);
         }
         let Some(group) = thread.group else { return };
         let group = &mut self.groups[group];
-        group.events += u64::from(is_inside && seen != Seen::Nothing);
+        group.events += u64::from(is_inside && (seen != Seen::Nothing || of_memory.is_some()));
         let is_open = matches!(seen, Seen::Open { .. });
         if !is_open {
             group.spans.settle(&mut thread.open);
@@ -152,10 +172,14 @@ impl Collector<'_> {
             Seen::Sample { stack, weight } if is_inside && self.wants_samples => {
                 group.samples.add(place(stack, thread), weight);
             }
-            Seen::Allocate { size, stack, .. } if is_inside && self.wants_allocations => {
-                group.allocated.add(place(stack, thread), i64::try_from(size).unwrap_or(i64::MAX));
-            }
-            Seen::Sample { .. } | Seen::Allocate { .. } | Seen::Free { .. } | Seen::Nothing => {}
+            Seen::Sample { .. } | Seen::Nothing => {}
+        }
+        if let (Some(MemoryEvent::Allocate(taken) | MemoryEvent::Map(taken)), MemoryCosts::Counted(_)) =
+            (of_memory, &self.memory)
+            && is_inside
+            && taken.device == self.options.memory_device()
+        {
+            group.allocated.add(place(taken.stack, thread), i64::try_from(taken.size).unwrap_or(i64::MAX));
         }
     }
 
@@ -184,6 +208,17 @@ impl Collector<'_> {
     }
 
     fn finish(mut self, missing: Missing) -> Collected {
+        let last_ticks = self.threads.iter().filter_map(|thread| self.process.last_ticks(thread.number)).max();
+        let memory = core::mem::replace(&mut self.memory, MemoryCosts::None);
+        let is_kept = matches!(memory, MemoryCosts::Kept(_));
+        let (places, totals) = memory.finish(self.options, last_ticks.unwrap_or(0));
+        for known in &places {
+            let thread = self.place_of(known.place.thread);
+            if let Some(group) = self.threads[thread].group {
+                self.groups[group].add_figures(known);
+                self.groups[group].events += if is_kept { known.figures.allocations } else { 0 };
+            }
+        }
         for mut thread in self.threads {
             let Some(group) = thread.group else { continue };
             let last = self.process.last_ticks(thread.number).map(|ticks| self.process.timeline().nanoseconds(ticks));
@@ -191,29 +226,16 @@ impl Collector<'_> {
             self.groups[group].spans.cut(&mut thread.open, goes_on.then_some(self.range.end));
         }
         self.groups.iter_mut().for_each(|group| group.spans.seal());
-        let live = self.live.unwrap_or_default();
-        for (group, place, size) in live.left() {
-            self.groups[group].live.add(place, size);
-        }
-        Collected { groups: self.groups, replaced_blocks: live.replaced, unknown_frees: live.unknown_frees, missing }
+        let (replaced_blocks, unknown_frees) = (totals.replaced, totals.unknown_frees);
+        Collected { groups: self.groups, replaced_blocks, unknown_frees, missing }
     }
 }
 
 impl GroupCosts {
-    fn new(thread: Option<u32>, range: Range<u64>) -> Self {
-        let (samples, allocated, live) = Default::default();
-        Self { thread, spans: SpanTree::new(range), samples, allocated, live, has_spans: false, events: 0 }
-    }
-}
-
-fn keep_block(live: &mut LiveBlocks, seen: Seen, thread: &Thread, is_inside: bool) {
-    match seen {
-        Seen::Allocate { address, size, stack } => {
-            let group = thread.group.filter(|_| is_inside);
-            live.allocate(address, Block { group, place: place(stack, thread), size });
-        }
-        Seen::Free { address } => live.free(address),
-        Seen::Begin { .. } | Seen::Open { .. } | Seen::End | Seen::Sample { .. } | Seen::Nothing => {}
+    pub(crate) fn new(thread: Option<u32>, range: Range<u64>) -> Self {
+        let (samples, allocated, live, peak, temporary) = Default::default();
+        let spans = SpanTree::new(range);
+        Self { thread, spans, samples, allocated, live, peak, temporary, has_spans: false, events: 0 }
     }
 }
 

@@ -31,21 +31,7 @@ pub enum Seen {
         /// How much it counts.
         weight: i64,
     },
-    /// Memory is taken.
-    Allocate {
-        /// Where.
-        address: u64,
-        /// How many bytes.
-        size: u64,
-        /// As for a sample.
-        stack: u32,
-    },
-    /// Memory is given back.
-    Free {
-        /// Where.
-        address: u64,
-    },
-    /// What is of no measure.
+    /// What is of no measure, or of memory: [`MemoryKinds`](crate::memory::MemoryKinds) knows that.
     Nothing,
 }
 
@@ -55,7 +41,6 @@ struct Kind {
     role: Option<Role>,
     frame: u8,
     stack: u8,
-    address: u8,
     value: u8,
 }
 
@@ -64,7 +49,7 @@ const NOWHERE: u8 = u8::MAX;
 impl Kinds {
     /// The kinds of a section.
     pub fn of(dictionary: &Dictionary) -> Self {
-        let nothing = Kind { role: None, frame: NOWHERE, stack: NOWHERE, address: NOWHERE, value: NOWHERE };
+        let nothing = Kind { role: None, frame: NOWHERE, stack: NOWHERE, value: NOWHERE };
         let mut kinds = Box::new([nothing; 256]);
         for (number, kind) in dictionary.kinds() {
             kinds[usize::from(number)] = Kind::of(kind);
@@ -84,23 +69,7 @@ impl Kinds {
             Some(Role::Sample) => {
                 Seen::Sample { stack: number(kind.stack), weight: word(kind.value).map_or(1, u64::cast_signed) }
             }
-            Some(Role::Allocate) => Seen::Allocate {
-                address: word(kind.address).unwrap_or(0),
-                size: word(kind.value).unwrap_or(0),
-                stack: number(kind.stack),
-            },
-            Some(Role::Free) => Seen::Free { address: word(kind.address).unwrap_or(0) },
-            Some(
-                Role::Instant
-                | Role::Counter
-                | Role::Name
-                | Role::Map
-                | Role::Unmap
-                | Role::Keep
-                | Role::Tag
-                | Role::Usage,
-            )
-            | None => Seen::Nothing,
+            _ => Seen::Nothing,
         }
     }
 }
@@ -116,7 +85,6 @@ impl Kind {
             role: Some(kind.role),
             frame: place(FieldType::Frame).unwrap_or(NOWHERE),
             stack: place(FieldType::Stack).unwrap_or(NOWHERE),
-            address: place(FieldType::Address).unwrap_or(NOWHERE),
             value: value.unwrap_or(NOWHERE),
         }
     }

@@ -14,14 +14,25 @@ pub enum Measure {
     AllocatedBytes,
     /// How many allocations there were.
     Allocations,
-    /// The bytes of the allocations that were not freed.
+    /// The bytes of the allocations that were not freed. Of a part of the time: that were made in it, and not freed in it.
     LiveBytes,
+    /// The bytes of the blocks that were live when the process had most.
+    PeakBytes,
+    /// The bytes of blocks that were freed again before their thread had taken many others.
+    TemporaryBytes,
 }
 
 impl Measure {
     /// Every measure.
-    pub const ALL: [Self; 5] =
-        [Self::WallTime, Self::Samples, Self::AllocatedBytes, Self::Allocations, Self::LiveBytes];
+    pub const ALL: [Self; 7] = [
+        Self::WallTime,
+        Self::Samples,
+        Self::AllocatedBytes,
+        Self::Allocations,
+        Self::LiveBytes,
+        Self::PeakBytes,
+        Self::TemporaryBytes,
+    ];
 
     /// The measure in one word, as it is given on a command line.
     pub const fn as_str(self) -> &'static str {
@@ -31,6 +42,8 @@ impl Measure {
             Self::AllocatedBytes => "bytes",
             Self::Allocations => "allocations",
             Self::LiveBytes => "live",
+            Self::PeakBytes => "peak",
+            Self::TemporaryBytes => "temporary",
         }
     }
 
@@ -47,6 +60,8 @@ impl Measure {
             Self::AllocatedBytes => "bytes allocated",
             Self::Allocations => "allocations",
             Self::LiveBytes => "bytes still alive at the end",
+            Self::PeakBytes => "bytes alive at the peak",
+            Self::TemporaryBytes => "bytes of temporary blocks",
         }
     }
 
@@ -55,8 +70,13 @@ impl Measure {
         match self {
             Self::WallTime => "calls",
             Self::Samples => "samples",
-            Self::AllocatedBytes | Self::Allocations | Self::LiveBytes => "blocks",
+            _ => "blocks",
         }
+    }
+
+    /// Whether it is of memory.
+    pub const fn is_memory(self) -> bool {
+        !matches!(self, Self::WallTime | Self::Samples)
     }
 
     /// Whether it is counted how often a function was called, rather than what happened in it.

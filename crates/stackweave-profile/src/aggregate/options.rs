@@ -10,9 +10,11 @@ use crate::aggregate::measure::Measure;
 /// What of recordings goes into a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AggregateOptions {
-    /// What is counted. If it is not said: wall time if anything was begun, else samples if there are any, else the bytes
-    /// allocated.
+    /// What is counted. If it is not said: of a recording of memory the bytes at the peak; else wall time if anything was
+    /// begun, else samples if there are any, else the bytes allocated.
     pub measure: Option<Measure>,
+    /// Of measures of memory: that of this device; if none is said, the process's own.
+    pub device: Option<i64>,
     /// Only these threads, if any are said: by the system's number, or by name (as a [`Pattern`](crate::Pattern)'s text).
     pub threads: Vec<String>,
     /// Only this time, in nanoseconds since the first of the processes began to record. What began before or ended later

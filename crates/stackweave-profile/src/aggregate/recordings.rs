@@ -10,6 +10,7 @@ use crate::aggregate::measure::Measure;
 use crate::aggregate::options::{AggregateOptions, Grouping};
 use crate::aggregate::profile::Profile;
 use crate::aggregate::recorded_names::RecordedNames;
+use crate::memory::{MemoryHeader, UsageRow};
 
 /// A profile, and what it is a profile of.
 #[derive(Clone, Debug)]
@@ -44,6 +45,8 @@ pub fn aggregate(
 ) -> Result<Aggregated, ReadError> {
     let mut collected = Vec::with_capacity(processes.len());
     let mut done = 0;
+    let options =
+        &AggregateOptions { measure: options.measure.or_else(|| memory_measure(processes)), ..options.clone() };
     for (process, range) in processes.iter().zip(ranges(processes, options.range.as_ref())) {
         collected.push(collect(process, options, range, &mut |bytes| progress(done + bytes))?);
         done += process.bytes();
@@ -69,19 +72,40 @@ impl Aggregated {
     }
 }
 
-/// The time that was asked for, on the clock of each process.
-pub(crate) fn ranges(processes: &[ProcessRecording], range: Option<&Range<u64>>) -> Vec<Range<u64>> {
+/// How much later than the first one each process began to record, in nanoseconds.
+pub(crate) fn offsets(processes: &[ProcessRecording]) -> Vec<u64> {
     let axis = if processes.len() > 1 { TimeAxis::common(processes) } else { TimeAxis::SinceBase };
     let bases: Vec<i64> = processes.iter().map(|process| axis.time_ns(process, 0)).collect();
     let first = bases.iter().copied().min().unwrap_or(0);
-    let local = |base: i64| match range {
-        Some(range) => {
-            let later = base.abs_diff(first);
-            range.start.saturating_sub(later)..range.end.saturating_sub(later)
-        }
+    bases.into_iter().map(|base| base.abs_diff(first)).collect()
+}
+
+/// The time that was asked for, on the clock of each process.
+pub(crate) fn ranges(processes: &[ProcessRecording], range: Option<&Range<u64>>) -> Vec<Range<u64>> {
+    let local = |later: u64| match range {
+        Some(range) => range.start.saturating_sub(later)..range.end.saturating_sub(later),
         None => 0..u64::MAX,
     };
-    bases.into_iter().map(local).collect()
+    offsets(processes).into_iter().map(local).collect()
+}
+
+/// Profiles of what places of a process have used, a line of a function for each. Frames are named once for all of them.
+pub(crate) fn profiles_of_rows<const N: usize>(
+    process: &ProcessRecording,
+    rows: &[UsageRow],
+    measures: [Measure; N],
+    symbolizer: Option<&Symbolizer>,
+) -> [Profile; N] {
+    let costs = GroupCosts::of_rows(rows);
+    let frames = measures.iter().flat_map(|measure| costs.frames(*measure, process.dictionary()));
+    let names = RecordedNames::resolve(process, &frames.collect::<Vec<_>>(), symbolizer);
+    measures.map(|measure| costs.profile(measure, process, &names, true))
+}
+
+/// What is counted of recordings of memory, if nothing is said.
+fn memory_measure(processes: &[ProcessRecording]) -> Option<Measure> {
+    let is_memory = |process: &ProcessRecording| MemoryHeader::of(process.start()).is_some();
+    (!processes.is_empty() && processes.iter().all(is_memory)).then_some(Measure::PeakBytes)
 }
 
 fn default_measure(collected: &[Collected]) -> Measure {

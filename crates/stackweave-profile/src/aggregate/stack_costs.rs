@@ -39,13 +39,21 @@ const SPAN: u64 = 1 << 32;
 
 impl StackCosts {
     pub(crate) fn add(&mut self, place: Place, value: i64) {
+        self.add_all(place, StackCost { events: 1, sum: value });
+    }
+
+    /// Adds what several events cost; nothing if there were none.
+    pub(crate) fn add_all(&mut self, place: Place, added: StackCost) {
+        if added == StackCost::default() {
+            return;
+        }
         let key = match place {
             Place::Stack(stack) => u64::from(stack),
             Place::Span(node) => SPAN | u64::from(node),
         };
         let cost = self.by_place.entry(key).or_default();
-        cost.events += 1;
-        cost.sum = cost.sum.saturating_add(value);
+        cost.events = cost.events.saturating_add(added.events);
+        cost.sum = cost.sum.saturating_add(added.sum);
     }
 
     pub(crate) fn is_empty(&self) -> bool {

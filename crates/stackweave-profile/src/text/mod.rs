@@ -1,6 +1,7 @@
 //! Profiles as text for people.
 
 mod diff;
+mod heap;
 mod place;
 mod rows;
 mod style;
@@ -9,5 +10,6 @@ mod tree;
 mod values;
 
 pub use diff::{DiffOptions, write_diff};
+pub use heap::{HeapOptions, HeapView, write_heap};
 pub use table::{Sort, TableOptions, write_table};
 pub use tree::{TreeOptions, write_tree};

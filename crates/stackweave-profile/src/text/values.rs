@@ -16,7 +16,7 @@ impl Measure {
 pub(crate) fn value(measure: Measure, value: f64) -> String {
     match measure {
         Measure::WallTime => time(value),
-        Measure::AllocatedBytes | Measure::LiveBytes => bytes(value),
+        Measure::AllocatedBytes | Measure::LiveBytes | Measure::PeakBytes | Measure::TemporaryBytes => bytes(value),
         Measure::Samples | Measure::Allocations => count(value),
     }
 }

@@ -22,6 +22,8 @@ pub struct Tape {
     encoder: Encoder,
     bytes: Vec<u8>,
     names: TapeNames,
+    /// The numbers of kinds that were added, by name.
+    kinds: BTreeMap<String, u64>,
     /// Words that are not written yet, by thread.
     words: BTreeMap<u32, Vec<u64>>,
 }
@@ -105,7 +107,7 @@ impl Tape {
         for kind in &KINDS {
             encoder.kind(kind).unwrap();
         }
-        Self { encoder, bytes, names: TapeNames::default(), words: BTreeMap::new() }
+        Self { encoder, bytes, names: TapeNames::default(), kinds: BTreeMap::new(), words: BTreeMap::new() }
     }
 
     /// A Python function.
@@ -143,7 +145,14 @@ impl Tape {
         self.encoder.thread(number, tid, name);
     }
 
-    fn event(&mut self, thread: u32, ticks: u64, kind: u64, words: &[u64]) {
+    /// Another kind of events, and its number.
+    pub fn kind(&mut self, kind: &EventKind) -> u64 {
+        let encoder = &mut self.encoder;
+        *self.kinds.entry(kind.name.to_string()).or_insert_with(|| encoder.kind(kind).unwrap().into())
+    }
+
+    /// Any event; stacks are words that [`stack_word`] gives, frames are the bits of raw ones.
+    pub fn event(&mut self, thread: u32, ticks: u64, kind: u64, words: &[u64]) {
         let buffer = self.words.entry(thread).or_default();
         buffer.push(ticks << 8 | kind);
         buffer.extend(words);
@@ -222,16 +231,22 @@ impl Tape {
     }
 
     /// Reads it all back.
-    pub fn process(mut self) -> ProcessRecording {
+    pub fn process(self) -> ProcessRecording {
+        self.recording(true).processes()[0].clone()
+    }
+
+    /// The same, as a recording; one that was killed has no end.
+    pub fn recording(mut self, is_ended: bool) -> Recording {
         for thread in self.words.keys().copied().collect::<Vec<_>>() {
             self.flush(thread);
         }
         self.encoder.describe_pending(&self.names, &mut self.bytes);
         let end = End { events: 0, lost: 0, residual_ns: 0, reason: EndReason::ALL[0] };
-        self.encoder.end(&end, &mut self.bytes);
+        if is_ended {
+            self.encoder.end(&end, &mut self.bytes);
+        }
         let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(self.bytes));
-        let recording = Recording::from_source(&source, Path::new("made-up.swv")).unwrap();
-        recording.processes()[0].clone()
+        Recording::from_source(&source, Path::new("made-up.swv")).unwrap()
     }
 
     pub fn profile(self, options: &AggregateOptions) -> Profile {
@@ -247,7 +262,7 @@ pub fn native(address: u64) -> RawFrame {
     RawFrame::native(CodeAddress::return_address(address))
 }
 
-fn stack_word(stack: &[RawFrame]) -> u64 {
+pub fn stack_word(stack: &[RawFrame]) -> u64 {
     if stack.is_empty() { 0 } else { STACKS.intern(stack).unwrap().get().into() }
 }
 

@@ -1,0 +1,103 @@
+//! How memory was recorded, as the start of a recording says.
+
+use stackweave_recording::file::Start;
+use stackweave_store::ledger::LedgerOptions;
+
+/// What of the events is in the recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MemoryMode {
+    /// All of them.
+    #[default]
+    History,
+    /// Sums only.
+    Aggregate,
+    /// A sample, by bytes: figures are estimates.
+    Sampled,
+}
+
+impl MemoryMode {
+    /// The mode in one word, as the header has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::History => "history",
+            Self::Aggregate => "aggregate",
+            Self::Sampled => "sampled",
+        }
+    }
+}
+
+/// How memory was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryHeader {
+    /// What of the events is there.
+    pub mode: MemoryMode,
+    /// How many bytes one sampled allocation stands for, on average.
+    pub sample_every: Option<u64>,
+    /// A block is temporary if its thread had taken at most so many others when it was given back.
+    pub temporary: u32,
+    /// Whether stacks have native frames.
+    pub native: bool,
+    /// Whether blocks of Python's own allocators are told of.
+    pub python_allocators: bool,
+}
+
+impl Default for MemoryHeader {
+    fn default() -> Self {
+        Self { mode: MemoryMode::History, sample_every: None, temporary: 1, native: true, python_allocators: false }
+    }
+}
+
+impl MemoryHeader {
+    /// What this start says; `None` if no memory recorder has made the recording.
+    pub fn of(start: &Start) -> Option<Self> {
+        let said = |name: &str| start.options.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        if said("recorder") != Some("memory") {
+            return None;
+        }
+        let mode = match said("memory.mode") {
+            Some("aggregate") => MemoryMode::Aggregate,
+            Some("sampled") => MemoryMode::Sampled,
+            _ => MemoryMode::History,
+        };
+        let every = said("memory.sample_every").and_then(|text| text.parse().ok()).filter(|every| *every > 0);
+        Some(Self {
+            mode,
+            sample_every: every.filter(|_| mode == MemoryMode::Sampled),
+            temporary: said("memory.temporary").and_then(|text| text.parse().ok()).unwrap_or(1),
+            native: said("memory.native") != Some("0"),
+            python_allocators: said("memory.python_allocators") == Some("1"),
+        })
+    }
+
+    /// The options of a ledger that counts as this recording's did.
+    pub(super) fn ledger(&self, temporary: Option<u32>) -> LedgerOptions {
+        LedgerOptions { temporary: temporary.unwrap_or(self.temporary), sample_every: self.sample_every }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(options: &[(&str, &str)]) -> Option<MemoryHeader> {
+        let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        MemoryHeader::of(&Start { options, ..Start::default() })
+    }
+
+    #[test]
+    fn only_a_memory_recorder_has_a_header() {
+        assert_eq!(header(&[]), None);
+        assert_eq!(header(&[("recorder", "trace"), ("memory.mode", "sampled")]), None);
+        assert_eq!(header(&[("recorder", "memory")]), Some(MemoryHeader::default()));
+    }
+
+    #[test]
+    fn only_a_sampled_recording_is_scaled() {
+        let every = ("memory.sample_every", "4096");
+        let sampled = header(&[("recorder", "memory"), ("memory.mode", "sampled"), every, ("memory.temporary", "3")]);
+        let sampled = sampled.unwrap_or_default();
+        assert_eq!((sampled.mode, sampled.sample_every, sampled.temporary), (MemoryMode::Sampled, Some(4096), 3));
+        let all = header(&[("recorder", "memory"), ("memory.mode", "history"), every]).unwrap_or_default();
+        assert_eq!((all.mode, all.sample_every), (MemoryMode::History, None));
+    }
+}

@@ -1,0 +1,202 @@
+//! Every block that was taken, with when it was given back.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use stackweave_core::EventKind;
+use stackweave_recording::{Missing, ProcessRecording, ReadError};
+
+use super::kinds::{MemoryEvent, MemoryKinds, Taken};
+use super::labels::Labels;
+use super::query::MemoryQuery;
+use crate::word_hash::WordMap;
+
+/// A block, or a range of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryRow {
+    /// When it was taken, in nanoseconds since the process began to record.
+    pub time_ns: u64,
+    /// When it, or the last part of it, was given back.
+    pub freed_ns: Option<u64>,
+    /// Whose memory it is.
+    pub device: i64,
+    /// Where it begins.
+    pub address: u64,
+    /// How many bytes, as they were asked for.
+    pub size: u64,
+    /// The number of its stack in the recording; 0 if none was recorded.
+    pub stack: u32,
+    /// The number of its thread in the recording.
+    pub thread: u32,
+    /// Its place in [`AllocationHistory::allocators`].
+    pub allocator: u32,
+    /// Its place in [`AllocationHistory::tags`]; 0 if it had none.
+    pub tag: u32,
+}
+
+/// Every block that a process has taken.
+#[derive(Clone, Debug)]
+pub struct AllocationHistory {
+    /// In the order in which they were taken.
+    pub rows: Vec<HistoryRow>,
+    /// What allocators are called; 0 is none.
+    pub allocators: Vec<Arc<str>>,
+    /// The same for tags.
+    pub tags: Vec<Arc<str>>,
+    /// What could not be read.
+    pub missing: Missing,
+}
+
+/// Reads the blocks that a process has taken in the time, on the threads and under the tags that are asked for. A block that was
+/// given back later than that time is told as live.
+pub fn read_history(
+    process: &ProcessRecording,
+    query: &MemoryQuery,
+    progress: &mut dyn FnMut(u64),
+) -> Result<AllocationHistory, ReadError> {
+    let kinds = MemoryKinds::of(process.dictionary());
+    let mut reading = Reading::default();
+    let mut missing = Missing::default();
+    if kinds.are_there() {
+        let until = query.range.as_ref().map(|range| 0..range.end);
+        missing = process.visit_in_time_order(until, progress, &mut |timed| {
+            if let Some(event) = kinds.see(&timed.event) {
+                reading.event(process, timed.thread, u64::try_from(timed.time_ns).unwrap_or(0), event);
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    let (allocators, tags) = (reading.allocators.into_texts(), reading.tag_names.into_texts());
+    let start = query.range.as_ref().map_or(0, |range| range.start);
+    let mut rows = reading.rows;
+    let mut threads: WordMap<u32, bool> = WordMap::default();
+    rows.retain(|row| {
+        let thread = || query.takes_thread(process.dictionary().thread(row.thread));
+        row.time_ns >= start
+            && query.takes_device(row.device)
+            && *threads.entry(row.thread).or_insert_with(thread)
+            && query.takes_tag(tags.get(row.tag as usize).map_or("", |tag| tag))
+    });
+    Ok(AllocationHistory { rows, allocators, tags, missing })
+}
+
+#[derive(Default)]
+struct Reading {
+    rows: Vec<HistoryRow>,
+    allocators: Labels,
+    tag_names: Labels,
+    kinds: WordMap<u32, u32>,
+    tags: WordMap<u32, u32>,
+    /// The rows of blocks that are live, by device and address.
+    blocks: WordMap<(i64, u64), usize>,
+    /// By where they begin: how long they are, and their rows.
+    ranges: BTreeMap<u64, (u64, usize)>,
+    /// How many bytes of a mapping are left, by row.
+    left: WordMap<usize, u64>,
+    /// What each thread gave back last.
+    freed: WordMap<u32, Freed>,
+}
+
+/// The kernel gives back whole pages, whatever length it is told.
+const PAGE: u64 = 4096;
+
+#[derive(Clone)]
+enum Freed {
+    Block(u64, usize),
+    Ranges(u64, Vec<(u64, u64, usize)>),
+}
+
+impl Reading {
+    fn event(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, event: MemoryEvent) {
+        match event {
+            MemoryEvent::Allocate(taken) => {
+                let row = self.put(process, thread, time_ns, taken);
+                if let Some(replaced) = self.blocks.insert((taken.device, taken.address), row) {
+                    self.rows[replaced].freed_ns = Some(time_ns);
+                }
+            }
+            MemoryEvent::Free { device, address } => {
+                if let Some(row) = self.blocks.remove(&(device, address)) {
+                    self.rows[row].freed_ns = Some(time_ns);
+                    self.freed.insert(thread, Freed::Block(address, row));
+                }
+            }
+            MemoryEvent::Map(taken) => {
+                self.cut(time_ns, taken.address, taken.size);
+                let row = self.put(process, thread, time_ns, taken);
+                self.ranges.insert(taken.address, (taken.size, row));
+                self.left.insert(row, taken.size);
+            }
+            MemoryEvent::Unmap { address, size } => {
+                let gone = self.cut(time_ns, address, size);
+                self.freed.insert(thread, Freed::Ranges(address, gone));
+            }
+            MemoryEvent::Keep { address } => self.keep(thread, address),
+            MemoryEvent::Tag { frame } => {
+                let tag = self.tag_names.of_frame(process.dictionary(), frame);
+                self.tags.insert(thread, tag);
+            }
+        }
+    }
+
+    fn put(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, taken: Taken) -> usize {
+        let name = || process.dictionary().kind(taken.kind).map_or("", |kind| &*kind.name);
+        let allocators = &mut self.allocators;
+        let allocator = *self.kinds.entry(taken.kind.into()).or_insert_with(|| allocators.number(name()));
+        let tag = self.tags.get(&thread).copied().unwrap_or(0);
+        let Taken { device, address, size, stack, .. } = taken;
+        self.rows.push(HistoryRow { time_ns, freed_ns: None, device, address, size, stack, thread, allocator, tag });
+        self.rows.len() - 1
+    }
+
+    /// Takes these addresses out of what is mapped, and gives the parts that were.
+    fn cut(&mut self, time_ns: u64, address: u64, size: u64) -> Vec<(u64, u64, usize)> {
+        let end = address.saturating_add(size);
+        let end = end.checked_next_multiple_of(PAGE).unwrap_or(end);
+        let reaches = |(start, (length, _)): &(&u64, &(u64, usize))| start.saturating_add(*length) > address;
+        let over: Vec<(u64, u64, usize)> = self
+            .ranges
+            .range(..end)
+            .rev()
+            .take_while(reaches)
+            .map(|(start, (length, row))| (*start, *length, *row))
+            .collect();
+        let mut gone = Vec::with_capacity(over.len());
+        for (start, length, row) in over {
+            self.ranges.remove(&start);
+            let behind = start.saturating_add(length);
+            if start < address {
+                self.ranges.insert(start, (address - start, row));
+            }
+            if behind > end {
+                self.ranges.insert(end, (behind - end, row));
+            }
+            let (from, to) = (start.max(address), behind.min(end));
+            gone.push((from, to - from, row));
+            let left = self.left.entry(row).or_default();
+            *left = left.saturating_sub(to - from);
+            if *left == 0 {
+                self.rows[row].freed_ns = Some(time_ns);
+            }
+        }
+        gone
+    }
+
+    fn keep(&mut self, thread: u32, address: u64) {
+        match self.freed.remove(&thread) {
+            Some(Freed::Block(freed, row)) if freed == address => {
+                self.rows[row].freed_ns = None;
+                self.blocks.insert((EventKind::OWN_DEVICE, address), row);
+            }
+            Some(Freed::Ranges(freed, gone)) if freed == address => {
+                for (start, length, row) in gone {
+                    self.rows[row].freed_ns = None;
+                    self.ranges.insert(start, (length, row));
+                    *self.left.entry(row).or_default() += length;
+                }
+            }
+            _ => {}
+        }
+    }
+}

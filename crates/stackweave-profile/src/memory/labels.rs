@@ -1,0 +1,46 @@
+//! Names of allocators and tags, each once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use stackweave_recording::file::Dictionary;
+
+/// Texts by number; 0 is none.
+#[derive(Clone, Debug)]
+pub(super) struct Labels {
+    texts: Vec<Arc<str>>,
+    numbers: HashMap<Arc<str>, u32>,
+}
+
+impl Default for Labels {
+    fn default() -> Self {
+        Self { texts: vec!["".into()], numbers: HashMap::new() }
+    }
+}
+
+impl Labels {
+    #[expect(clippy::cast_possible_truncation, reason = "as many texts do not fit into memory")]
+    pub(super) fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let (text, number): (Arc<str>, u32) = (text.into(), self.texts.len() as u32);
+        self.texts.push(Arc::clone(&text));
+        self.numbers.insert(text, number);
+        number
+    }
+
+    /// The number of what a frame is called; 0 for none.
+    pub(super) fn of_frame(&mut self, dictionary: &Dictionary, frame: u32) -> u32 {
+        if frame == 0 { 0 } else { self.number(frame_name(dictionary, frame).unwrap_or("?")) }
+    }
+
+    pub(super) fn into_texts(self) -> Vec<Arc<str>> {
+        self.texts
+    }
+}
+
+/// What a frame is called, if the recording says it.
+pub(super) fn frame_name(dictionary: &Dictionary, frame: u32) -> Option<&str> {
+    dictionary.string(dictionary.names(frame).first()?.name)
+}

@@ -1,0 +1,35 @@
+//! What recordings say about memory: who has taken how much, when, and what is left.
+//!
+//! A recording of memory ends with a snapshot: sums for each place, that were kept while it was recorded. They answer for the
+//! whole recording at once, however many events it has. For a part of the time, and where there is no snapshot, the events are
+//! replayed with the same [`Ledger`](stackweave_store::ledger::Ledger), in the order of time.
+
+mod figures;
+mod header;
+mod history;
+mod kinds;
+mod labels;
+mod query;
+mod replay;
+mod report;
+mod snapshot;
+mod timeline;
+mod top_stacks;
+mod usage;
+
+pub use header::{MemoryHeader, MemoryMode};
+pub use history::{AllocationHistory, HistoryRow, read_history};
+pub use kinds::{MemoryEvent, MemoryKinds, Taken};
+pub use query::MemoryQuery;
+pub use replay::Replay;
+pub use report::{MemoryReport, NamedFigures, ProcessMemory, read_report};
+pub use timeline::{MemoryTimeline, TimelinePoint, read_timeline};
+pub use top_stacks::{StackRow, top_stacks};
+pub use usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, read_usage};
+
+pub(crate) use replay::PlaceFigures;
+pub(crate) use snapshot::Snapshot;
+pub(crate) use usage::usable_snapshot;
+
+#[doc(no_inline)]
+pub use stackweave_store::ledger::{Figures, Totals};

@@ -1,0 +1,221 @@
+//! What recordings say about memory, put together for people.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use stackweave_core::EventKind;
+use stackweave_recording::{ProcessRecording, ReadError, Recording};
+use stackweave_store::ledger::{Figures, Totals};
+use stackweave_symbolize::Symbolizer;
+
+use super::figures::{add, add_totals};
+use super::header::MemoryHeader;
+use super::query::MemoryQuery;
+use super::timeline::{MemoryTimeline, read_timeline};
+use super::usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, read_usage};
+use crate::aggregate::{Measure, Profile, offsets, profiles_of_rows};
+
+/// How much memory processes have used, of one device or their own.
+#[derive(Clone, Debug)]
+pub struct MemoryReport {
+    /// The device; [`EventKind::OWN_DEVICE`] for the processes' own memory.
+    pub device: i64,
+    /// Each process, in the order of the recordings.
+    pub processes: Vec<ProcessMemory>,
+    /// Sums. Each process has its peak at another time: their sum is what was never there at once.
+    pub totals: Totals,
+    /// By size, as in [`DeviceUsage::sizes`].
+    pub sizes: Vec<(u64, Figures)>,
+    /// By thread, the highest peak first.
+    pub threads: Vec<NamedFigures>,
+    /// By tag, the highest peak first. What has none is called nothing.
+    pub tags: Vec<NamedFigures>,
+    /// By allocator, the highest peak first.
+    pub allocators: Vec<NamedFigures>,
+    /// How much memory all of them had over time, in nanoseconds since the first began to record. Of their own only.
+    pub timeline: MemoryTimeline,
+    /// From the first beginning to the last event, or the time that was asked for.
+    pub time: Range<u64>,
+    /// Blocks that were live at the peak, by who took them. Lines are told apart.
+    pub peak: Profile,
+    /// The same of blocks that were not given back.
+    pub live: Profile,
+    /// The same of temporary blocks.
+    pub temporary: Profile,
+    /// How many others a thread may have taken when a temporary block is given back, if that was asked for.
+    pub temporary_after: Option<u32>,
+    /// All devices that there is anything of.
+    pub devices: Vec<i64>,
+    /// What has to be known, a sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// How much memory one process has used.
+#[derive(Clone, Debug)]
+pub struct ProcessMemory {
+    /// The process.
+    pub pid: u32,
+    /// How it was recorded.
+    pub header: Option<MemoryHeader>,
+    /// Where the figures are from.
+    pub source: UsageSource,
+    /// Sums.
+    pub totals: Totals,
+    /// When its peak was, in nanoseconds since the first process began to record; `None` if it had none.
+    pub peak_ns: Option<u64>,
+}
+
+/// The figures of a thread, a tag or an allocator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFigures {
+    /// What it is called.
+    pub name: Arc<str>,
+    /// The system's number of a thread; 0 for what has none.
+    pub number: u32,
+    /// How much it has used.
+    pub figures: Figures,
+}
+
+/// Reads how much memory processes have used: of the first device that is asked for, or their own. The range of `query` is in
+/// nanoseconds since the first of them began to record.
+pub fn read_report(
+    recording: &Recording,
+    query: &MemoryQuery,
+    symbolizer: Option<&Symbolizer>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<MemoryReport, ReadError> {
+    let processes = recording.processes();
+    let mut making = Making::new(query, processes);
+    let mut timelines = Vec::new();
+    let mut done = 0;
+    for (process, offset) in processes.iter().zip(offsets(processes)) {
+        let mut query = MemoryQuery { devices: Vec::new(), ..query.clone() };
+        let local = |range: &Range<u64>| range.start.saturating_sub(offset)..range.end.saturating_sub(offset);
+        query.range = query.range.as_ref().map(local);
+        let usage = read_usage(process, &query, &mut |bytes| progress(done + bytes))?;
+        done += process.bytes();
+        timelines.push((offset, read_timeline(process, query.range, &mut |_| {})?));
+        making.add(process, offset, &usage, symbolizer);
+    }
+    making.report.timeline = MemoryTimeline::sum(&timelines);
+    Ok(making.finish())
+}
+
+struct Making {
+    report: MemoryReport,
+    threads: BTreeMap<(u32, Arc<str>), Figures>,
+    tags: BTreeMap<(u32, Arc<str>), Figures>,
+    allocators: BTreeMap<(u32, Arc<str>), Figures>,
+    sizes: BTreeMap<u64, Figures>,
+    has_several: bool,
+}
+
+impl Making {
+    fn new(query: &MemoryQuery, processes: &[ProcessRecording]) -> Self {
+        let end = |(process, offset): (&ProcessRecording, u64)| {
+            process.time_range().map_or(0, |range| range.end.saturating_sub(1)).saturating_add(offset)
+        };
+        let end = processes.iter().zip(offsets(processes)).map(end).max().unwrap_or(0);
+        let asked = query.range.clone().unwrap_or(0..end);
+        let report = MemoryReport {
+            device: query.devices.first().copied().unwrap_or(EventKind::OWN_DEVICE),
+            processes: Vec::new(),
+            totals: Totals::default(),
+            sizes: Vec::new(),
+            threads: Vec::new(),
+            tags: Vec::new(),
+            allocators: Vec::new(),
+            timeline: MemoryTimeline::default(),
+            time: asked.start..asked.end.min(end.max(asked.start)),
+            peak: Profile::empty(Measure::PeakBytes),
+            live: Profile::empty(Measure::LiveBytes),
+            temporary: Profile::empty(Measure::TemporaryBytes),
+            temporary_after: query.temporary,
+            devices: Vec::new(),
+            remarks: Vec::new(),
+        };
+        let (threads, tags, allocators, sizes) = Default::default();
+        Self { report, threads, tags, allocators, sizes, has_several: processes.len() > 1 }
+    }
+
+    fn add(&mut self, process: &ProcessRecording, offset: u64, usage: &MemoryUsage, symbolizer: Option<&Symbolizer>) {
+        let pid = process.start().pid;
+        let of = if self.has_several { format!("Process {pid}: ") } else { String::new() };
+        self.report.remarks.extend(usage.remarks.iter().map(|remark| format!("{of}{remark}")));
+        let missing = usage.missing.sentences().into_iter().map(|sentence| format!("{of}{sentence}"));
+        self.report.remarks.extend(missing);
+        self.report.devices.extend(usage.devices.iter().map(|device| device.device));
+        let empty =
+            DeviceUsage { device: self.report.device, totals: Totals::default(), rows: Vec::new(), sizes: Vec::new() };
+        let device = usage.device(self.report.device).unwrap_or(&empty);
+        let at = process.timeline().nanoseconds(device.totals.peak_ticks).saturating_add(offset);
+        self.report.processes.push(ProcessMemory {
+            pid,
+            header: usage.header,
+            source: usage.source,
+            totals: device.totals,
+            peak_ns: (device.totals.figures.peak_bytes > 0).then_some(at),
+        });
+        add_totals(&mut self.report.totals, &device.totals);
+        for (most, figures) in &device.sizes {
+            add(self.sizes.entry(*most).or_default(), figures);
+        }
+        for row in &device.rows {
+            self.name(process, usage, row);
+        }
+        let measures = [Measure::PeakBytes, Measure::LiveBytes, Measure::TemporaryBytes];
+        let profiles = profiles_of_rows(process, &device.rows, measures, symbolizer);
+        let report = &mut self.report;
+        for (whole, part) in [&mut report.peak, &mut report.live, &mut report.temporary].into_iter().zip(&profiles) {
+            let same = whole.merge(part);
+            debug_assert_eq!(same, Ok(()));
+        }
+    }
+
+    fn name(&mut self, process: &ProcessRecording, usage: &MemoryUsage, row: &UsageRow) {
+        let thread = process.dictionary().thread(row.thread);
+        let (tid, name) = thread.map_or((0, ""), |thread| (thread.tid, thread.name.as_str()));
+        let text = |texts: &[Arc<str>], number: u32| texts.get(number as usize).cloned().unwrap_or_else(|| "".into());
+        add(self.threads.entry((tid, name.into())).or_default(), &row.figures);
+        add(self.tags.entry((0, text(&usage.tags, row.tag))).or_default(), &row.figures);
+        add(self.allocators.entry((0, text(&usage.allocators, row.allocator))).or_default(), &row.figures);
+    }
+
+    fn finish(mut self) -> MemoryReport {
+        self.report.threads = named(self.threads);
+        self.report.tags = named(self.tags);
+        self.report.allocators = named(self.allocators);
+        self.report.sizes = self.sizes.into_iter().collect();
+        self.report.devices.sort_unstable();
+        self.report.devices.dedup();
+        self.report
+    }
+}
+
+fn named(of: BTreeMap<(u32, Arc<str>), Figures>) -> Vec<NamedFigures> {
+    let mut all: Vec<NamedFigures> =
+        of.into_iter().map(|((number, name), figures)| NamedFigures { name, number, figures }).collect();
+    all.sort_by_key(|named| std::cmp::Reverse((named.figures.peak_bytes, named.figures.bytes)));
+    all
+}
+
+impl MemoryReport {
+    /// How many bytes one sampled allocation stands for, if any of the recordings samples: figures are estimates then.
+    pub fn sample_every(&self) -> Option<u64> {
+        self.processes.iter().find_map(|process| process.header.and_then(|header| header.sample_every))
+    }
+
+    /// When the highest of all peaks was.
+    pub fn peak_ns(&self) -> Option<u64> {
+        self.processes
+            .iter()
+            .max_by_key(|process| process.totals.figures.peak_bytes)
+            .and_then(|process| process.peak_ns)
+    }
+
+    /// Whether any memory was taken.
+    pub fn is_empty(&self) -> bool {
+        self.totals.figures == Figures::default()
+    }
+}

@@ -1,0 +1,185 @@
+//! How much memory a process had at each moment.
+
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
+
+use stackweave_core::{EventKind, FieldType, Role};
+use stackweave_recording::file::{Dictionary, Event};
+use stackweave_recording::{ProcessRecording, ReadError};
+
+use super::kinds::MemoryKinds;
+use super::labels::frame_name;
+use super::replay::Replay;
+use super::snapshot::recorders_threads;
+
+/// The quantity with the bytes that are live.
+const HEAP: &str = "memory.heap";
+/// The quantity with the bytes that the process has in memory, as the system says.
+const RSS: &str = "memory.rss";
+
+/// How much there was at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimelinePoint {
+    /// When, in nanoseconds since the process began to record.
+    pub time_ns: u64,
+    /// The bytes that were taken and not given back, if that is known.
+    pub heap: Option<u64>,
+    /// The bytes that the process had in memory, if that is known.
+    pub rss: Option<u64>,
+}
+
+/// How much memory a process had, from its beginning to its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryTimeline {
+    /// The moments, the earliest first. A value holds until the next.
+    pub points: Vec<TimelinePoint>,
+}
+
+/// Tells how much memory a process had over time: as its recorder noted, or else, by what it took and gave back, at the
+/// highest of each of some thousand equal parts of the time. `range` is in nanoseconds since it began to record.
+pub fn read_timeline(
+    process: &ProcessRecording,
+    range: Option<Range<u64>>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<MemoryTimeline, ReadError> {
+    let noted = read_noted(process, range.clone())?;
+    if !noted.points.is_empty() {
+        progress(process.bytes());
+        return Ok(noted);
+    }
+    replay(process, range, progress)
+}
+
+impl MemoryTimeline {
+    /// The sum of several, each moved by so many nanoseconds. What is not known of one is not in the sum.
+    pub fn sum(all: &[(u64, Self)]) -> Self {
+        let mut steps: Vec<(u64, usize, TimelinePoint)> = Vec::new();
+        for (number, (offset, timeline)) in all.iter().enumerate() {
+            let moved = |point: &TimelinePoint| (point.time_ns.saturating_add(*offset), number, *point);
+            steps.extend(timeline.points.iter().map(moved));
+        }
+        steps.sort_by_key(|(time, number, _)| (*time, *number));
+        let mut now: Vec<(Option<u64>, Option<u64>)> = vec![(None, None); all.len()];
+        let mut points: Vec<TimelinePoint> = Vec::with_capacity(steps.len());
+        for (time_ns, number, point) in steps {
+            now[number] = (point.heap, point.rss);
+            let sum =
+                |of: fn(&(Option<u64>, Option<u64>)) -> Option<u64>| now.iter().filter_map(of).reduce(|a, b| a + b);
+            let next = TimelinePoint { time_ns, heap: sum(|value| value.0), rss: sum(|value| value.1) };
+            match points.last_mut().filter(|last| last.time_ns == time_ns) {
+                Some(last) => *last = next,
+                None => points.push(next),
+            }
+        }
+        Self { points }
+    }
+
+    /// The highest bytes that were taken, and those that the process had in memory.
+    pub fn highest(&self) -> (Option<u64>, Option<u64>) {
+        let highest = |of: fn(&TimelinePoint) -> Option<u64>| self.points.iter().filter_map(of).max();
+        (highest(|point| point.heap), highest(|point| point.rss))
+    }
+}
+
+/// The points that the recorder has noted.
+fn read_noted(process: &ProcessRecording, range: Option<Range<u64>>) -> Result<MemoryTimeline, ReadError> {
+    let counters = Counters::of(process.dictionary());
+    let threads = recorders_threads(process);
+    let mut noted = MemoryTimeline::default();
+    if counters.kinds.is_empty() || threads.is_empty() {
+        return Ok(noted);
+    }
+    let mut known: HashMap<u32, Option<bool>> = HashMap::new();
+    let mut order = process.in_time_order(range, Some(&threads));
+    while let Some(timed) = order.next_event()? {
+        let Some((frame, value)) = counters.see(&timed.event) else { continue };
+        let name = || match frame_name(process.dictionary(), frame) {
+            Some(HEAP) => Some(true),
+            Some(RSS) => Some(false),
+            _ => None,
+        };
+        let Some(is_heap) = *known.entry(frame).or_insert_with(name) else { continue };
+        noted.set(u64::try_from(timed.time_ns).unwrap_or(0), is_heap, value);
+    }
+    Ok(noted)
+}
+
+impl MemoryTimeline {
+    /// A value changes at this time; the other stays what it was.
+    fn set(&mut self, time_ns: u64, is_heap: bool, value: u64) {
+        let (heap, rss) = self.points.last().map_or((None, None), |last| (last.heap, last.rss));
+        let point = if is_heap {
+            TimelinePoint { time_ns, heap: Some(value), rss }
+        } else {
+            TimelinePoint { time_ns, heap, rss: Some(value) }
+        };
+        match self.points.last_mut().filter(|last| last.time_ns == time_ns) {
+            Some(last) => *last = point,
+            None => self.points.push(point),
+        }
+    }
+}
+
+/// Kinds of counters: where the frame and the value of each are.
+struct Counters {
+    kinds: HashMap<u8, (usize, usize)>,
+}
+
+impl Counters {
+    fn of(dictionary: &Dictionary) -> Self {
+        let place = |kind: &EventKind| Some((kind.position_of(FieldType::Frame)?, kind.position_of(FieldType::Float)?));
+        let counters = dictionary.kinds().filter(|(_, kind)| kind.role == Role::Counter);
+        Self { kinds: counters.filter_map(|(number, kind)| Some((number, place(kind)?))).collect() }
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a negative number of bytes is none")]
+    fn see(&self, event: &Event<'_>) -> Option<(u32, u64)> {
+        let (frame, value) = self.kinds.get(&event.kind)?;
+        let frame = u32::try_from(*event.words.get(*frame)?).ok()?;
+        Some((frame, f64::from_bits(*event.words.get(*value)?) as u64))
+    }
+}
+
+/// So many points are made of events, and some more.
+const PARTS: u64 = 4_000;
+
+fn replay(
+    process: &ProcessRecording,
+    range: Option<Range<u64>>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<MemoryTimeline, ReadError> {
+    let mut timeline = MemoryTimeline::default();
+    let Some(whole) = process.time_range().filter(|_| MemoryKinds::of(process.dictionary()).are_there()) else {
+        return Ok(timeline);
+    };
+    let range = range.map_or(whole.clone(), |range| range.start.max(whole.start)..range.end.min(whole.end));
+    let part = (range.end.saturating_sub(range.start) / PARTS).max(1);
+    let mut replay = Replay::new(process, None);
+    let mut open: Option<(u64, TimelinePoint)> = None;
+    process.visit_in_time_order(Some(0..range.end), progress, &mut |timed| {
+        let Some(event) = replay.see(&timed.event) else { return ControlFlow::Continue(()) };
+        replay.tell(timed.event.ticks, timed.thread, event);
+        let time_ns = u64::try_from(timed.time_ns).unwrap_or(0);
+        if time_ns < range.start {
+            return ControlFlow::Continue(());
+        }
+        let point = TimelinePoint { time_ns, heap: Some(replay.live_bytes(EventKind::OWN_DEVICE)), rss: None };
+        match &mut open {
+            Some((number, highest)) if *number == time_ns / part => {
+                *highest = if highest.heap < point.heap { point } else { *highest };
+            }
+            _ => timeline.points.extend(open.replace((time_ns / part, point)).map(|(_, point)| point)),
+        }
+        ControlFlow::Continue(())
+    })?;
+    timeline.points.extend(open.map(|(_, point)| point));
+    let last = TimelinePoint {
+        time_ns: range.end.saturating_sub(1),
+        heap: Some(replay.live_bytes(EventKind::OWN_DEVICE)),
+        rss: None,
+    };
+    if timeline.points.last().is_some_and(|point| point.time_ns < last.time_ns) {
+        timeline.points.push(last);
+    }
+    Ok(timeline)
+}

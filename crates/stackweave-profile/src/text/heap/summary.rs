@@ -1,0 +1,124 @@
+//! What a newcomer wants to see first.
+
+use std::io;
+
+use stackweave_core::EventKind;
+
+use super::groups::{bytes, number, ratio};
+use super::{Heap, Part, chart};
+use crate::aggregate::Measure;
+use crate::memory::{MemoryMode, ProcessMemory};
+use crate::text::values::{percentage, value};
+
+/// So many processes are named.
+const PROCESSES: usize = 8;
+
+impl Heap<'_> {
+    pub(super) fn summary(&mut self) -> io::Result<()> {
+        self.totals()?;
+        if self.report.device == EventKind::OWN_DEVICE && !self.report.timeline.points.is_empty() {
+            writeln!(self.out)?;
+            self.time(chart::SHORT)?;
+        }
+        writeln!(self.out)?;
+        self.stacks(Part::Peak, self.options.limit)?;
+        writeln!(self.out)?;
+        self.stacks(Part::Leaks, self.options.limit.div_ceil(2))?;
+        if self.report.totals.figures.temporary > 0 {
+            writeln!(self.out)?;
+            self.stacks(Part::Temporary, self.options.limit.div_ceil(3))?;
+        }
+        if !self.report.sizes.is_empty() {
+            writeln!(self.out)?;
+            self.sizes()?;
+        }
+        if self.report.tags.iter().any(|tag| !tag.name.is_empty()) {
+            writeln!(self.out)?;
+            self.tags(self.options.limit)?;
+        }
+        if self.report.threads.len() > 1 {
+            writeln!(self.out)?;
+            self.threads(self.options.limit)?;
+        }
+        Ok(())
+    }
+
+    fn totals(&mut self) -> io::Result<()> {
+        let (report, totals) = (self.report, &self.report.totals);
+        let of = &totals.figures;
+        let about = if self.estimated().is_empty() { "" } else { "about " };
+        let has_several = report.processes.len() > 1;
+        let whose = match report.device {
+            EventKind::OWN_DEVICE if has_several => format!("Memory of {} processes", report.processes.len()),
+            EventKind::OWN_DEVICE => "Memory".to_owned(),
+            device => format!("Memory of device {device}"),
+        };
+        let lasted = time(report.time.end.saturating_sub(report.time.start));
+        self.head(&whose, &format!("over {lasted}{}", self.how()))?;
+        let when = report.peak_ns().filter(|_| !has_several).map(|ns| format!(", after {}", time(ns)));
+        let peak =
+            format!("{about}{} in {} blocks{}", bytes(of.peak_bytes), number(of.peak_blocks), when.unwrap_or_default());
+        self.row(if has_several { "peaks" } else { "peak" }, &peak)?;
+        if has_several {
+            self.row("", "the sum of each process's own peak: they were not there at the same time")?;
+        }
+        self.row("not freed", &format!("{about}{} in {} blocks", bytes(of.live_bytes), number(of.live_blocks)))?;
+        let taken = format!("{about}{} in {} allocations", bytes(of.bytes), number(of.allocations));
+        self.row("taken", &format!("{taken}, {} given back", number(totals.frees)))?;
+        let share = percentage(ratio(of.temporary, of.allocations));
+        let temporary = format!("{about}{} in {} allocations", bytes(of.temporary_bytes), number(of.temporary));
+        self.row("temporary", &format!("{temporary}, {share} of all"))?;
+        if totals.unknown_frees > 0 {
+            let text = format!("{} frees of blocks from before the recording", number(totals.unknown_frees));
+            self.row("not known", &text)?;
+        }
+        if has_several {
+            self.processes()?;
+        }
+        let others: Vec<String> = report
+            .devices
+            .iter()
+            .filter(|device| **device != report.device && **device != EventKind::OWN_DEVICE)
+            .map(ToString::to_string)
+            .collect();
+        if !others.is_empty() {
+            self.row("devices", &format!("{} have memory too: --device shows it", others.join(", ")))?;
+        }
+        Ok(())
+    }
+
+    /// How it was recorded, if that bears on the figures.
+    fn how(&self) -> String {
+        let modes = self.report.processes.iter().filter_map(|process| process.header).map(|header| header.mode);
+        match (self.report.sample_every(), modes.max_by_key(|mode| *mode as u8)) {
+            (Some(every), _) => format!("; estimated from a sample of one allocation in {}", bytes(every)),
+            (None, Some(MemoryMode::Aggregate)) => "; sums only, without history".to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    fn processes(&mut self) -> io::Result<()> {
+        let mut processes: Vec<&ProcessMemory> = self.report.processes.iter().collect();
+        processes.sort_by_key(|process| std::cmp::Reverse(process.totals.figures.peak_bytes));
+        for process in processes.iter().take(PROCESSES) {
+            let of = &process.totals.figures;
+            let when = process.peak_ns.map(|ns| format!(" after {}", time(ns))).unwrap_or_default();
+            let text =
+                format!("{}: peak {}{when}, {} not freed", process.pid, bytes(of.peak_bytes), bytes(of.live_bytes));
+            self.row("process", &text)?;
+        }
+        match processes.len().saturating_sub(PROCESSES) {
+            0 => Ok(()),
+            hidden => self.row("", &format!("and {hidden} more processes")),
+        }
+    }
+
+    fn row(&mut self, name: &str, text: &str) -> io::Result<()> {
+        writeln!(self.out, "  {name:<12}{text}")
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+fn time(ns: u64) -> String {
+    value(Measure::WallTime, ns as f64)
+}
