@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Memory(RunPython),
     /// Tell what is in a recording, and whether it is whole
     Info(Info),
+    /// Show how much memory a program took, who took it, and what is left
+    Heap(Heap),
     /// Show who called whom, and what it cost
     Tree(Tree),
     /// Show the functions that cost most
@@ -135,6 +137,53 @@ pub(crate) struct Export {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Heap {
+    /// Recordings to look at, together
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recordings: Vec<PathBuf>,
+    /// What is shown
+    #[arg(long, value_enum, default_value_t = Shown::Summary)]
+    pub(crate) view: Shown,
+    /// Write JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show this many stacks, threads or tags
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 10)]
+    pub(crate) number: usize,
+    /// The memory of this device, and not the process's own
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) device: Option<u32>,
+    /// Only what was taken under this tag
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<String>,
+    /// A block is temporary if its thread took at most this many others until it was freed; if not given, as recorded
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..1024))]
+    pub(crate) temporary: Option<u32>,
+    #[command(flatten)]
+    pub(crate) part: Part,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shown {
+    /// The most important of all that follows
+    Summary,
+    /// The stacks that had most when the program had most
+    Peak,
+    /// The stacks that took what was not freed
+    Leaks,
+    /// The stacks that took most of what was freed again soon
+    Temporary,
+    /// Blocks by size
+    Sizes,
+    /// Threads
+    Threads,
+    /// Tags
+    Tags,
+    /// A curve over time
+    Time,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Merge {
     /// Recordings to put together; damaged parts are left out
     #[arg(value_name = "RECORDING", required = true)]
@@ -153,6 +202,16 @@ pub(crate) struct Selection {
     /// What is counted; if not given, what the recording is about
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) measure: Option<Counted>,
+    /// Of measures of memory: this device's, and not the process's own
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) device: Option<u32>,
+    #[command(flatten)]
+    pub(crate) part: Part,
+}
+
+/// Processes, threads, times and frames.
+#[derive(Debug, Args)]
+pub(crate) struct Part {
     /// Show the internals of the interpreter and of libraries too
     #[arg(long)]
     pub(crate) all: bool,
@@ -191,6 +250,10 @@ pub(crate) enum Counted {
     Allocations,
     /// Bytes that were still allocated at the end
     Live,
+    /// Bytes that were allocated when the program had most
+    Peak,
+    /// Bytes that were freed again soon
+    Temporary,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

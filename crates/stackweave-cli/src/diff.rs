@@ -9,7 +9,7 @@ use crate::selection::{Screen, show};
 pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     let before = arguments.selection.profile(&[&arguments.before])?;
     let after = arguments.selection.profile(&[&arguments.after])?;
-    let view = arguments.selection.view();
+    let view = arguments.selection.part.view();
     let diff = ProfileDiff::of(&before.profile.view(&view), &after.profile.view(&view), arguments.shares);
     let diff = diff.map_err(|error| Failure::new(format!("{error}; --measure chooses what both count")))?;
     let Screen { width, colour } = Screen::of_output();

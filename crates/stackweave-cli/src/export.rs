@@ -15,12 +15,12 @@ use crate::progress::Progress;
 pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
     let format = format(arguments)?;
     let output = arguments.output.clone().unwrap_or_else(|| beside(&arguments.recordings[0], format));
-    let recording = arguments.selection.recording(&arguments.recordings)?;
+    let recording = arguments.selection.part.recording(&arguments.recordings)?;
     let before = arguments.before.as_deref().map(Recording::open).transpose().map_err(Failure::new)?;
-    let is_said = arguments.selection.has_view();
+    let is_said = arguments.selection.part.has_view();
     let options = ExportOptions {
         part: arguments.selection.options()?,
-        view: is_said.then(|| arguments.selection.view()),
+        view: is_said.then(|| arguments.selection.part.view()),
         title: arguments.title.clone(),
         time_order: arguments.time_order,
         before: before.as_ref(),

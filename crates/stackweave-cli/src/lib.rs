@@ -8,6 +8,8 @@ mod calendar;
 mod diff;
 mod export;
 mod failure;
+mod heap;
+mod heap_json;
 mod info;
 mod info_json;
 mod info_text;
@@ -52,6 +54,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Trace(arguments) => run_python::run("trace", arguments),
         Command::Memory(arguments) => run_python::run("memory", arguments),
         Command::Info(arguments) => info::run(&arguments),
+        Command::Heap(arguments) => heap::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),

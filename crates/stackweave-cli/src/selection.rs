@@ -1,6 +1,7 @@
 //! From the arguments to a profile: which part of recordings is looked at, and how.
 
 use std::io::{self, IsTerminal, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use stackweave_profile::{AggregateOptions, Filter, FrameKind, Measure, Pattern, 
 use stackweave_recording::{Missing, ProcessRecording, Recording};
 use stackweave_symbolize::{Options, Symbolizer};
 
-use crate::arguments::{Counted, Kind, Selection};
+use crate::arguments::{Counted, Kind, Part, Selection};
 use crate::failure::Failure;
 use crate::progress::Progress;
 
@@ -20,20 +21,9 @@ pub(crate) struct Selected {
 }
 
 impl Selection {
-    /// Opens recordings, with the processes that are asked for.
-    pub(crate) fn recording(&self, paths: &[impl AsRef<Path>]) -> Result<Recording, Failure> {
-        let mut recording = Recording::open_all(paths).map_err(Failure::new)?;
-        self.check_processes(&recording)?;
-        if !self.process.is_empty() {
-            recording.retain(|process| self.process.contains(&process.start().pid));
-        }
-        self.check_threads(recording.processes())?;
-        Ok(recording)
-    }
-
     /// Opens recordings and makes a profile of the part that is asked for.
     pub(crate) fn profile(&self, paths: &[impl AsRef<Path>]) -> Result<Selected, Failure> {
-        let recording = self.recording(paths)?;
+        let recording = self.part.recording(paths)?;
         let processes = recording.processes();
         let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
         let mut progress = Progress::new("Reading", processes.iter().map(ProcessRecording::bytes).sum());
@@ -49,6 +39,29 @@ impl Selection {
         Ok(Selected { profile, remarks })
     }
 
+    pub(crate) fn options(&self) -> Result<AggregateOptions, Failure> {
+        Ok(AggregateOptions {
+            measure: self.measure.map(Into::into),
+            device: self.device.map(i64::from),
+            threads: self.part.thread.clone(),
+            range: self.part.range()?,
+            ..AggregateOptions::default()
+        })
+    }
+}
+
+impl Part {
+    /// Opens recordings, with the processes that are asked for.
+    pub(crate) fn recording(&self, paths: &[impl AsRef<Path>]) -> Result<Recording, Failure> {
+        let mut recording = Recording::open_all(paths).map_err(Failure::new)?;
+        self.check_processes(&recording)?;
+        if !self.process.is_empty() {
+            recording.retain(|process| self.process.contains(&process.start().pid));
+        }
+        self.check_threads(recording.processes())?;
+        Ok(recording)
+    }
+
     /// How the profile is looked at.
     pub(crate) fn view(&self) -> View {
         let patterns = |texts: &[String]| texts.iter().filter_map(|text| text.parse::<Pattern>().ok()).collect();
@@ -62,18 +75,14 @@ impl Selection {
         self.all || !self.view().filter.is_empty()
     }
 
-    pub(crate) fn options(&self) -> Result<AggregateOptions, Failure> {
+    /// The time that is asked for, in nanoseconds since the recording began.
+    pub(crate) fn range(&self) -> Result<Option<Range<u64>>, Failure> {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (from, to) = (self.from.map_or(0, nanoseconds), self.to.map_or(u64::MAX, nanoseconds));
         if from >= to {
             return Err(Failure::new("--from must be before --to"));
         }
-        Ok(AggregateOptions {
-            measure: self.measure.map(Into::into),
-            threads: self.thread.clone(),
-            range: (self.from.is_some() || self.to.is_some()).then_some(from..to),
-            ..AggregateOptions::default()
-        })
+        Ok((self.from.is_some() || self.to.is_some()).then_some(from..to))
     }
 
     fn check_processes(&self, recording: &Recording) -> Result<(), Failure> {
@@ -107,6 +116,8 @@ impl From<Counted> for Measure {
             Counted::Bytes => Self::AllocatedBytes,
             Counted::Allocations => Self::Allocations,
             Counted::Live => Self::LiveBytes,
+            Counted::Peak => Self::PeakBytes,
+            Counted::Temporary => Self::TemporaryBytes,
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
         Order::Total => Sort::Total,
         Order::Calls => Sort::Calls,
     };
-    let options = TableOptions { sort, limit: Some(arguments.number), width, view: arguments.selection.view(), colour };
+    let options =
+        TableOptions { sort, limit: Some(arguments.number), width, view: arguments.selection.part.view(), colour };
     show(&selected.remarks, |out| write_table(out, &selected.profile, &options))
 }

@@ -13,7 +13,7 @@ pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
         max_depth: arguments.depth,
         min_share: arguments.min / 100.0,
         width,
-        view: arguments.selection.view(),
+        view: arguments.selection.part.view(),
         colour,
     };
     show(&selected.remarks, |out| write_tree(out, &selected.profile, &options))

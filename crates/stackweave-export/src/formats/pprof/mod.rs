@@ -60,7 +60,8 @@ fn read<'a>(source: &Source<'a>) -> Result<Read<'a>, ExportError> {
     if measures.is_empty() {
         measures.push(asked.unwrap_or_default());
     }
-    let has_blocks = asked.is_none() && measures.contains(&Measure::AllocatedBytes);
+    let has_blocks =
+        asked.is_none() && measures.contains(&Measure::AllocatedBytes) && !measures.contains(&Measure::PeakBytes);
     let mut read = vec![(costs, measures)];
     if has_blocks {
         let part = AggregateOptions { measure: Some(Measure::LiveBytes), ..part };
@@ -89,6 +90,8 @@ fn columns(measure: Measure) -> Vec<Column> {
         Measure::Samples => vec![own("samples", "count")],
         Measure::AllocatedBytes | Measure::Allocations => vec![own("alloc_space", "bytes"), counted("alloc_objects")],
         Measure::LiveBytes => vec![own("inuse_space", "bytes"), counted("inuse_objects")],
+        Measure::PeakBytes => vec![own("peak_space", "bytes"), counted("peak_objects")],
+        Measure::TemporaryBytes => vec![own("temporary_space", "bytes"), counted("temporary_objects")],
     }
 }
 

@@ -37,7 +37,9 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
             let mut profile = ThreadProfile { source, frames: &mut frames, thread, measure };
             match measure {
                 Measure::WallTime => profile.write_evented(out)?,
-                Measure::LiveBytes => profile.write_costs(&costs, out)?,
+                Measure::LiveBytes | Measure::PeakBytes | Measure::TemporaryBytes => {
+                    profile.write_costs(&costs, out)?;
+                }
                 Measure::Samples | Measure::AllocatedBytes | Measure::Allocations => profile.write_sampled(out)?,
             }
         }
@@ -173,7 +175,7 @@ impl ThreadProfile<'_, '_> {
 
     fn write_sampled_head(&self, out: &mut dyn Write) -> io::Result<()> {
         let unit = match self.measure {
-            Measure::AllocatedBytes | Measure::LiveBytes => "bytes",
+            Measure::AllocatedBytes | Measure::LiveBytes | Measure::PeakBytes | Measure::TemporaryBytes => "bytes",
             Measure::WallTime | Measure::Samples | Measure::Allocations => "none",
         };
         self.write_head("sampled", unit, out)?;

@@ -1,0 +1,65 @@
+//! `stackweave heap`: how much memory a program took, who took it, and what is left.
+
+use stackweave_profile::memory::{MemoryQuery, read_report};
+use stackweave_profile::{HeapOptions, HeapView, write_heap};
+use stackweave_symbolize::{Options, Symbolizer};
+
+use crate::arguments::{Heap, Shown};
+use crate::failure::Failure;
+use crate::heap_json;
+use crate::progress::Progress;
+use crate::selection::{Screen, show};
+
+pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
+    let recording = arguments.part.recording(&arguments.recordings)?;
+    let query = MemoryQuery {
+        range: arguments.part.range()?,
+        threads: arguments.part.thread.clone(),
+        tags: arguments.tag.clone(),
+        devices: arguments.device.map(i64::from).into_iter().collect(),
+        temporary: arguments.temporary,
+    };
+    let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
+    let mut progress = Progress::new("Reading", recording.bytes());
+    let read = read_report(&recording, &query, Some(&symbolizer), &mut |bytes| progress.at(bytes));
+    drop(progress);
+    let mut report = read.map_err(Failure::new)?;
+    let is_all = query.range.is_none() && !query.chooses_rows();
+    if report.is_empty() && is_all && report.devices.len() <= 1 {
+        let what = match arguments.device {
+            Some(device) => format!("no memory of a device {device} was recorded"),
+            None => "no allocations were recorded; stackweave memory records them".to_owned(),
+        };
+        return Err(Failure::new(what));
+    }
+    let mut remarks = recording.report();
+    remarks.append(&mut report.remarks);
+    let Screen { width, colour } = Screen::of_output();
+    let options = HeapOptions {
+        view: arguments.view.into(),
+        limit: arguments.number,
+        frames: arguments.part.view(),
+        width,
+        colour,
+    };
+    if arguments.json {
+        show(&[], |out| heap_json::write(out, &report, &options, &remarks))
+    } else {
+        show(&remarks, |out| write_heap(out, &report, &options))
+    }
+}
+
+impl From<Shown> for HeapView {
+    fn from(shown: Shown) -> Self {
+        match shown {
+            Shown::Summary => Self::Summary,
+            Shown::Peak => Self::Peak,
+            Shown::Leaks => Self::Leaks,
+            Shown::Temporary => Self::Temporary,
+            Shown::Sizes => Self::Sizes,
+            Shown::Threads => Self::Threads,
+            Shown::Tags => Self::Tags,
+            Shown::Time => Self::Time,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! How much memory a program took, for programs.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value, json};
+use stackweave_profile::memory::{Figures, MemoryReport, NamedFigures, ProcessMemory, StackRow, Totals, top_stacks};
+use stackweave_profile::{HeapOptions, HeapView, Profile};
+
+/// Writes what a view shows; the summary has all of it. Times are seconds since the recording began.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    report: &MemoryReport,
+    options: &HeapOptions,
+    remarks: &[String],
+) -> io::Result<()> {
+    let mut whole = Map::new();
+    let mut put = |name: &str, value: Value| drop(whole.insert(name.to_owned(), value));
+    put("device", json!(report.device));
+    put("devices", json!(report.devices));
+    put("estimated", json!(report.sample_every().is_some()));
+    put("sample_every", json!(report.sample_every()));
+    put("start", seconds(report.time.start));
+    put("end", seconds(report.time.end));
+    put("totals", totals(&report.totals));
+    put("processes", report.processes.iter().map(process).collect());
+    let wants = |view: HeapView| options.view == HeapView::Summary || options.view == view;
+    let stacks = |profile: &Profile| stacks(&profile.view(&options.frames), options.limit);
+    for (view, name, profile) in [
+        (HeapView::Peak, "peak", &report.peak),
+        (HeapView::Leaks, "leaks", &report.live),
+        (HeapView::Temporary, "temporary", &report.temporary),
+    ] {
+        if wants(view) {
+            put(name, stacks(profile));
+        }
+    }
+    for (view, name, groups) in [
+        (HeapView::Threads, "threads", &report.threads),
+        (HeapView::Tags, "tags", &report.tags),
+        (HeapView::Summary, "allocators", &report.allocators),
+    ] {
+        if wants(view) {
+            put(name, groups.iter().map(named).collect());
+        }
+    }
+    if wants(HeapView::Sizes) {
+        let size = |(most, of): &(u64, Figures)| with(figures(of), [("most", json!(most))]);
+        put("sizes", report.sizes.iter().map(size).collect());
+    }
+    if wants(HeapView::Time) {
+        let points = report.timeline.points.iter();
+        let point = |point: &stackweave_profile::memory::TimelinePoint| json!({"time": seconds(point.time_ns), "heap": point.heap, "rss": point.rss});
+        put("timeline", points.map(point).collect());
+    }
+    put("remarks", json!(remarks));
+    serde_json::to_writer_pretty(&mut *out, &Value::Object(whole))?;
+    writeln!(out)
+}
+
+fn figures(of: &Figures) -> Map<String, Value> {
+    let values = [
+        ("allocations", of.allocations),
+        ("bytes", of.bytes),
+        ("live_blocks", of.live_blocks),
+        ("live_bytes", of.live_bytes),
+        ("peak_blocks", of.peak_blocks),
+        ("peak_bytes", of.peak_bytes),
+        ("temporary", of.temporary),
+        ("temporary_bytes", of.temporary_bytes),
+    ];
+    values.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+}
+
+fn with<const N: usize>(mut to: Map<String, Value>, more: [(&str, Value); N]) -> Value {
+    to.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    Value::Object(to)
+}
+
+fn totals(of: &Totals) -> Value {
+    let more =
+        [("frees", json!(of.frees)), ("unknown_frees", json!(of.unknown_frees)), ("replaced", json!(of.replaced))];
+    with(figures(&of.figures), more)
+}
+
+fn process(of: &ProcessMemory) -> Value {
+    json!({
+        "pid": of.pid,
+        "source": of.source.as_str(),
+        "mode": of.header.map(|header| header.mode.as_str()),
+        "peak_time": of.peak_ns.map(seconds),
+        "totals": totals(&of.totals),
+    })
+}
+
+fn named(of: &NamedFigures) -> Value {
+    with(figures(&of.figures), [("name", json!(&*of.name)), ("number", json!(of.number))])
+}
+
+fn stacks(profile: &Profile, limit: usize) -> Value {
+    let stack = |stack: &StackRow| {
+        let frame = |frame: &stackweave_profile::FrameIndex| {
+            let (frame, functions) = (profile.functions().frame(*frame), profile.functions());
+            let function = functions.function(frame.function);
+            json!({
+                "function": &**function.full_name(),
+                "file": function.filename.as_deref(),
+                "module": function.module_name().map(|name| &**name),
+                "line": frame.line.or(function.first_line),
+                "kind": function.kind.as_str(),
+            })
+        };
+        json!({
+            "bytes": stack.own,
+            "blocks": stack.blocks,
+            "stack": stack.frames.iter().map(frame).collect::<Vec<_>>(),
+        })
+    };
+    top_stacks(profile).iter().take(limit).map(stack).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a double holds some weeks to the nanosecond")]
+fn seconds(ns: u64) -> Value {
+    json!(ns as f64 / 1e9)
+}
