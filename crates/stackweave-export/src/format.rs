@@ -29,12 +29,14 @@ pub enum Format {
     Firefox,
     /// One JSON object for each traceback, a line each.
     Json,
+    /// `PyTorch`'s memory snapshot, for its memory viewer.
+    Pytorch,
     /// A folder of Parquet files: events, stacks, frames, modules.
     Parquet,
 }
 
 /// Format, its name, and how file names end that are its own. The first end that fits counts, so long ones come first.
-const FORMATS: [(Format, &str, &[&str]); 12] = [
+const FORMATS: [(Format, &str, &[&str]); 13] = [
     (Format::Callgraph, "callgraph", &[".callgraph.svg"]),
     (Format::Speedscope, "speedscope", &[".speedscope.json", ".speedscope"]),
     (Format::Firefox, "firefox", &[".firefox.json"]),
@@ -46,6 +48,7 @@ const FORMATS: [(Format, &str, &[&str]); 12] = [
     (Format::Flamegraph, "flamegraph", &[".svg"]),
     (Format::Dot, "dot", &[".dot", ".gv"]),
     (Format::Json, "json", &[".jsonl", ".ndjson"]),
+    (Format::Pytorch, "pytorch", &[".pickle", ".pkl"]),
     (Format::Parquet, "parquet", &[".parquet"]),
 ];
 
@@ -74,6 +77,11 @@ impl Format {
             .find(|(format, _, _)| *format == self)
             .and_then(|(_, _, ends)| ends.first())
             .map_or("", |end| end)
+    }
+
+    /// Whether it shows memory only, and so can't be made of a recording that has nothing about it.
+    pub fn is_of_memory(self) -> bool {
+        matches!(self, Self::Pytorch)
     }
 
     /// The format that a file of this name is expected in.

@@ -17,6 +17,7 @@ mod options;
 mod output;
 #[allow(dead_code, reason = "each format uses a part of it")]
 mod protobuf;
+mod sampling;
 mod source;
 mod spill;
 mod svg;

@@ -1,17 +1,40 @@
 //! How many bytes are allocated, as a curve that a viewer can draw.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+
+use stackweave_core::EventKind;
+use stackweave_recording::ProcessRecording;
+
+use crate::activity::{Happening, Held, LiveMemory, Piece, What};
+use crate::sampling::Sampling;
 
 /// More points than this and those that lie near each other become two: the highest and the last.
 const MOST_POINTS: u64 = 50_000;
 
-/// The blocks of one process, and the curve of their bytes. To be told of events in the order of their times.
-#[derive(Debug, Default)]
-pub(crate) struct MemoryCurve {
-    blocks: HashMap<u64, u64>,
-    bytes: u64,
+/// The memory of one process, and the curves of its bytes, one for each device. To be told of events in the order of their
+/// times.
+#[derive(Debug)]
+pub(crate) struct MemoryCurves {
+    live: LiveMemory<Worth>,
+    sampling: Sampling,
+    curves: BTreeMap<i64, Curve>,
     /// What one pair of points stands for; 0 if every change has its own.
     pub(crate) bucket_ns: u64,
+    gone: Vec<Piece<Worth>>,
+    come: Vec<Piece<Worth>>,
+}
+
+/// What a piece of memory stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Worth {
+    bytes: u64,
+    blocks: u64,
+}
+
+#[derive(Debug, Default)]
+struct Curve {
+    bytes: u64,
+    blocks: u64,
     /// The bucket that is not told yet.
     bucket: u64,
     highest: Option<MemoryPoint>,
@@ -20,43 +43,95 @@ pub(crate) struct MemoryCurve {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryPoint {
+    /// Whose memory it is.
+    pub(crate) device: i64,
     pub(crate) time: u64,
     pub(crate) bytes: u64,
-    pub(crate) blocks: usize,
+    pub(crate) blocks: u64,
+}
+
+impl MemoryPoint {
+    /// What its track is called; of `bytes` or of `blocks`.
+    pub(crate) fn track(&self, of: &str) -> String {
+        match self.device {
+            EventKind::OWN_DEVICE => format!("allocated {of}"),
+            device => format!("allocated {of} on device {device}"),
+        }
+    }
 }
 
 /// Points to draw now, in the order of their times.
 pub(crate) type Points = [Option<MemoryPoint>; 2];
 
-impl MemoryCurve {
-    /// A curve of at most so many changes, over so much time.
-    pub(crate) fn new(changes: u64, duration_ns: u64) -> Self {
+impl MemoryCurves {
+    pub(crate) fn of(process: &ProcessRecording) -> Self {
+        let duration = process.time_range().map_or(0, |range| range.end - range.start);
+        Self::new(process.event_count(), duration, Sampling::of(process))
+    }
+
+    /// Curves of at most so many changes, over so much time.
+    fn new(changes: u64, duration_ns: u64, sampling: Sampling) -> Self {
         let bucket_ns = if changes > MOST_POINTS { (duration_ns / (MOST_POINTS / 2)).max(1) } else { 0 };
-        Self { bucket_ns, ..Self::default() }
+        let (live, curves, gone, come) = Default::default();
+        Self { live, sampling, curves, bucket_ns, gone, come }
     }
 
-    pub(crate) fn allocate(&mut self, time: u64, address: u64, size: u64) -> Points {
-        let replaced = self.blocks.insert(address, size).unwrap_or(0);
-        self.bytes = self.bytes.saturating_sub(replaced).saturating_add(size);
-        self.changed(time)
-    }
-
-    pub(crate) fn free(&mut self, time: u64, address: u64) -> Points {
-        match self.blocks.remove(&address) {
-            Some(size) => {
-                self.bytes = self.bytes.saturating_sub(size);
-                self.changed(time)
+    /// Memory is taken or given back, if this is about memory.
+    pub(crate) fn happens(&mut self, happening: &Happening<'_>) -> Points {
+        let (gone, come) = (&mut self.gone, &mut self.come);
+        match &happening.what {
+            What::Allocate { taken, .. } => {
+                let (bytes, blocks) = self.sampling.stands_for(taken.size);
+                let value = Worth { bytes, blocks };
+                self.live.take(taken, value, gone, come);
+                come.push(Piece { held: taken.held, address: taken.address, size: taken.size, value });
             }
-            None => [None, None],
+            What::Free { given, .. } => self.live.give(happening.thread, given, gone, come),
+            What::Keep { address } => self.live.keep(happening.thread, *address, come, gone),
+            _ => return [None, None],
         }
+        self.change(happening.time)
     }
 
-    fn changed(&mut self, time: u64) -> Points {
-        let point = MemoryPoint { time, bytes: self.bytes, blocks: self.blocks.len() };
-        if self.bucket_ns == 0 {
+    fn change(&mut self, time: u64) -> Points {
+        let counted = |piece: &&Piece<Worth>| !matches!(piece.held, Held::Segment(_));
+        let mut changed = None;
+        for piece in self.gone.iter().filter(counted) {
+            let curve = self.curves.entry(piece.held.device()).or_default();
+            curve.bytes = curve.bytes.saturating_sub(worth(piece).bytes);
+            curve.blocks = curve.blocks.saturating_sub(worth(piece).blocks);
+            changed = Some(piece.held.device());
+        }
+        for piece in self.come.iter().filter(counted) {
+            let curve = self.curves.entry(piece.held.device()).or_default();
+            curve.bytes = curve.bytes.saturating_add(worth(piece).bytes);
+            curve.blocks += worth(piece).blocks;
+            changed = Some(piece.held.device());
+        }
+        self.gone.clear();
+        self.come.clear();
+        let Some(device) = changed else { return [None, None] };
+        self.curves.entry(device).or_default().changed(device, time, self.bucket_ns)
+    }
+
+    /// The points that are not told yet.
+    pub(crate) fn rest(&mut self) -> Vec<MemoryPoint> {
+        self.curves.values_mut().flat_map(Curve::rest).flatten().collect()
+    }
+}
+
+/// What is left of a range is worth its own size.
+fn worth(piece: &Piece<Worth>) -> Worth {
+    if piece.held.is_range() { Worth { bytes: piece.size, blocks: 1 } } else { piece.value }
+}
+
+impl Curve {
+    fn changed(&mut self, device: i64, time: u64, bucket_ns: u64) -> Points {
+        let point = MemoryPoint { device, time, bytes: self.bytes, blocks: self.blocks };
+        if bucket_ns == 0 {
             return [Some(point), None];
         }
-        let bucket = time / self.bucket_ns;
+        let bucket = time / bucket_ns;
         let told = if bucket == self.bucket { [None, None] } else { self.rest() };
         self.bucket = bucket;
         if self.highest.is_none_or(|highest| highest.bytes < point.bytes) {
@@ -66,8 +141,7 @@ impl MemoryCurve {
         told
     }
 
-    /// The points that are not told yet.
-    pub(crate) fn rest(&mut self) -> Points {
+    fn rest(&mut self) -> Points {
         let (highest, last) = (self.highest.take(), self.last.take());
         if highest == last { [last, None] } else { [highest, last] }
     }
@@ -76,34 +150,70 @@ impl MemoryCurve {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::activity::{Details, Given, Taken};
+
+    const OWN: Held = Held::Block(-1);
+
+    fn allocate(curves: &mut MemoryCurves, time: u64, (address, size): (u64, u64), held: Held) -> Points {
+        let taken = Taken { address, size, stack: 0, tag: 0, held, stream: 0, pool: 0 };
+        let what = What::Allocate { taken, allocator: "malloc".into(), details: Details::default() };
+        curves.happens(&Happening { process: 0, thread: 1, time, around: &[], what })
+    }
+
+    fn free(curves: &mut MemoryCurves, time: u64, (address, size): (u64, u64), held: Held) -> Points {
+        let what = What::Free { given: Given { address, size, stack: 0, held }, name: "free".into() };
+        curves.happens(&Happening { process: 0, thread: 1, time, around: &[], what })
+    }
+
+    fn keep(curves: &mut MemoryCurves, time: u64, address: u64) -> Points {
+        curves.happens(&Happening { process: 0, thread: 1, time, around: &[], what: What::Keep { address } })
+    }
+
+    fn drawn(points: impl IntoIterator<Item = Points>) -> Vec<Option<(u64, u64, u64)>> {
+        points.into_iter().map(|[point, _]| point.map(|point| (point.time, point.bytes, point.blocks))).collect()
+    }
 
     #[test]
     fn few_changes_are_all_there() {
-        let mut curve = MemoryCurve::new(10, 1_000);
+        let mut curve = MemoryCurves::new(10, 1_000, Sampling::default());
         let points = [
-            curve.allocate(1, 0x10, 5),
-            curve.allocate(2, 0x20, 7),
-            curve.allocate(3, 0x10, 1),
-            curve.free(4, 0x20),
-            curve.free(5, 0x20),
+            allocate(&mut curve, 1, (0x10, 5), OWN),
+            allocate(&mut curve, 2, (0x20, 7), OWN),
+            allocate(&mut curve, 3, (0x10, 1), OWN),
+            free(&mut curve, 4, (0x20, 0), OWN),
+            free(&mut curve, 5, (0x20, 0), OWN),
         ];
-        let drawn = points.map(|[point, _]| point.map(|point| (point.time, point.bytes, point.blocks)));
-        assert_eq!(drawn, [Some((1, 5, 1)), Some((2, 12, 2)), Some((3, 8, 2)), Some((4, 1, 1)), None]);
-        assert_eq!(curve.rest(), [None, None]);
+        assert_eq!(drawn(points), [Some((1, 5, 1)), Some((2, 12, 2)), Some((3, 8, 2)), Some((4, 1, 1)), None]);
+        assert!(curve.rest().is_empty());
+    }
+
+    #[test]
+    fn mappings_count_and_what_is_kept_counts_again() {
+        let mut curve = MemoryCurves::new(10, 1_000, Sampling::default());
+        let points = [
+            allocate(&mut curve, 1, (0x1000, 0x3000), Held::Mapping),
+            free(&mut curve, 2, (0x2000, 0x1000), Held::Mapping),
+            keep(&mut curve, 3, 0x2000),
+            allocate(&mut curve, 4, (0x1000, 0x1000), Held::Segment(0)),
+            allocate(&mut curve, 5, (0x1000, 8), Held::Block(0)),
+        ];
+        let expected = [Some((1, 0x3000, 1)), Some((2, 0x2000, 2)), Some((3, 0x3000, 1)), None, Some((5, 8, 1))];
+        assert_eq!(drawn(points), expected);
     }
 
     #[test]
     fn many_changes_keep_their_peaks_and_their_end() {
-        let mut curve = MemoryCurve::new(1_000_000, 1_000_000);
+        let mut curve = MemoryCurves::new(1_000_000, 1_000_000, Sampling::default());
         let mut points = Vec::new();
         for step in 0..500_000_u64 {
-            points.extend(curve.allocate(2 * step, step, if step == 77_777 { 1_000 } else { 1 }).into_iter().flatten());
-            points.extend(curve.free(2 * step + 1, step).into_iter().flatten());
+            let size = if step == 77_777 { 1_000 } else { 1 };
+            points.extend(allocate(&mut curve, 2 * step, (step, size), OWN).into_iter().flatten());
+            points.extend(free(&mut curve, 2 * step + 1, (step, 0), OWN).into_iter().flatten());
         }
-        points.extend(curve.rest().into_iter().flatten());
+        points.extend(curve.rest());
         assert!(points.len() as u64 <= MOST_POINTS + 2, "{}", points.len());
         assert!(points.is_sorted_by_key(|point| point.time));
         assert_eq!(points.iter().map(|point| point.bytes).max(), Some(1_000));
-        assert_eq!(points.last(), Some(&MemoryPoint { time: 999_999, bytes: 0, blocks: 0 }));
+        assert_eq!(points.last(), Some(&MemoryPoint { device: -1, time: 999_999, bytes: 0, blocks: 0 }));
     }
 }

@@ -217,7 +217,27 @@ impl<'a> Source<'a> {
         place: usize,
         event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        let Some(process) = self.processes().get(place) else { return Ok(()) };
+        let missing = self.visit_process(place, event)?;
+        // Who reads process after process reads each once.
+        self.missing.borrow_mut().add_all(&missing);
+        Ok(())
+    }
+
+    /// The same for who has read everything before: what can't be read is not told again.
+    pub(crate) fn visit_process_again(
+        &self,
+        place: usize,
+        event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        self.visit_process(place, event).map(drop)
+    }
+
+    fn visit_process(
+        &self,
+        place: usize,
+        event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
+    ) -> Result<Missing, ExportError> {
+        let Some(process) = self.processes().get(place) else { return Ok(Missing::default()) };
         let done: u64 = self.processes()[..place].iter().map(ProcessRecording::bytes).sum();
         let (began, range) = self.until(process);
         let mut failed = None;
@@ -226,9 +246,7 @@ impl<'a> Source<'a> {
             let shifted = TimedEvent { time_ns: timed.time_ns.saturating_add_unsigned(began), ..timed };
             self.show(shifted, event, &mut failed)
         })?;
-        // Who reads process after process reads each once.
-        self.missing.borrow_mut().add_all(&missing);
-        failed.map_or(Ok(()), Err)
+        failed.map_or(Ok(missing), Err)
     }
 
     fn visit_range(

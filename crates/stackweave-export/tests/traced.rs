@@ -126,7 +126,7 @@ fn random_traces_have_the_times_of_their_profiles() {
         let Some(seen) = read("read_chrome.py", &recording, Format::Chrome) else { return };
         assert_eq!(times(printed(&seen["tree"])), expected);
         let folder = Folder::new();
-        for format in Format::all() {
+        for format in Format::all().filter(|format| !format.is_of_memory()) {
             let path = folder.file(&format.to_string());
             let done = export(&recording, format, &path, &ExportOptions::default(), (None, &mut |_| {})).unwrap();
             assert!(done.bytes > 0, "{format}");

@@ -1,11 +1,14 @@
 //! What an event of some kind says, by the roles that recordings declare.
 
+use std::rc::Rc;
+
 use serde_json::{Map, Value};
 use stackweave_core::{EventKind, FieldType, Role};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::Event;
+use stackweave_recording::file::{Dictionary, Event};
 
 use crate::activity::details::Details;
+use crate::activity::memory::{Given, Held, Taken};
 
 /// The kinds of a process, by number.
 #[derive(Debug)]
@@ -15,12 +18,17 @@ pub(crate) struct Kinds(Vec<Option<Kind>>);
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub(crate) role: Role,
+    pub(crate) name: Rc<str>,
     frame: Option<usize>,
     /// The frame that calls the first one.
     caller: Option<usize>,
     stack: Option<usize>,
     address: Option<usize>,
     value: Option<(usize, FieldType)>,
+    /// Whose memory it is about, if it is not the process's own.
+    device: Option<usize>,
+    stream: Option<usize>,
+    pool: Option<usize>,
     /// The fields that have no place of their own.
     others: Vec<(usize, String, FieldType)>,
 }
@@ -45,23 +53,31 @@ impl Kind {
         let value = match kind.role {
             Role::Counter => first(&[FieldType::Float, FieldType::Signed, FieldType::Unsigned]),
             Role::Sample => first(&[FieldType::Signed, FieldType::Unsigned]),
-            Role::Allocate | Role::Open => first(&[FieldType::Unsigned]),
+            Role::Allocate | Role::Map | Role::Unmap | Role::Open => first(&[FieldType::Unsigned]),
             _ => None,
         };
         let place = |of| kind.position_of(of);
+        let is_memory = matches!(kind.role, Role::Allocate | Role::Free | Role::Map | Role::Unmap);
+        let named = |name: &str| kind.fields.iter().position(|field| field.name == name).filter(|_| is_memory);
         let mut found = Self {
             role: kind.role,
+            name: kind.name.as_ref().into(),
             frame: place(FieldType::Frame),
             caller: kind.fields.iter().position(|field| field.of == FieldType::Frame && field.name == "caller"),
             stack: place(FieldType::Stack),
             address: place(FieldType::Address),
             value,
+            device: named("device"),
+            stream: named("stream"),
+            pool: named("pool"),
             others: Vec::new(),
         };
         if found.caller == found.frame {
             found.caller = None;
         }
-        let own = [found.frame, found.caller, found.stack, found.address, value.map(|(place, _)| place)];
+        let value = value.map(|(place, _)| place);
+        let own = [found.frame, found.caller, found.stack, found.address, value];
+        let own = own.into_iter().chain([found.device, found.stream, found.pool]).collect::<Vec<_>>();
         let words = kind.fields.iter().take(kind.words()).enumerate();
         let others = words.filter(|(place, _)| !own.contains(&Some(*place)));
         found.others = others.map(|(place, field)| (place, field.name.to_string(), field.of)).collect();
@@ -89,6 +105,38 @@ impl Kind {
         word(event, self.value.map(|(place, _)| place))
     }
 
+    /// Memory that is taken, by a thread with this tag.
+    pub(crate) fn taken(&self, event: &Event<'_>, tag: u32) -> Taken {
+        Taken {
+            address: self.address(event),
+            size: self.count(event).unwrap_or(0),
+            stack: self.stack(event),
+            tag,
+            held: self.held(event),
+            stream: word(event, self.stream).unwrap_or(0),
+            pool: word(event, self.pool).unwrap_or(0),
+        }
+    }
+
+    /// Memory that is given back.
+    pub(crate) fn given(&self, event: &Event<'_>) -> Given {
+        Given {
+            address: self.address(event),
+            size: self.count(event).unwrap_or(0),
+            stack: self.stack(event),
+            held: self.held(event),
+        }
+    }
+
+    fn held(&self, event: &Event<'_>) -> Held {
+        let device = word(event, self.device).map(u64::cast_signed);
+        match (self.role, device) {
+            (Role::Map | Role::Unmap, Some(device)) => Held::Segment(device),
+            (Role::Map | Role::Unmap, None) => Held::Mapping,
+            (_, device) => Held::Block(device.unwrap_or(EventKind::OWN_DEVICE)),
+        }
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "counters are drawn")]
     pub(crate) fn quantity(&self, event: &Event<'_>) -> f64 {
         let word = self.count(event).unwrap_or(0);
@@ -111,12 +159,20 @@ impl Kind {
                 FieldType::Float => f64::from_bits(word).into(),
                 FieldType::Address => format!("{word:#x}").into(),
                 FieldType::Ticks => process.timeline().nanoseconds(word).into(),
+                FieldType::Frame => {
+                    u32::try_from(word).ok().and_then(|frame| text_of(process.dictionary(), frame)).into()
+                }
                 _ => Value::from(word),
             };
             fields.insert(name.clone(), value);
         }
         Details::new(fields, event.bytes)
     }
+}
+
+/// What a label says.
+pub(crate) fn text_of(dictionary: &Dictionary, frame: u32) -> Option<&str> {
+    dictionary.names(frame).first().and_then(|name| dictionary.string(name.name))
 }
 
 fn word(event: &Event<'_>, place: Option<usize>) -> Option<u64> {

@@ -6,11 +6,18 @@
 
 mod details;
 mod kinds;
+mod live;
+mod memory;
 mod named;
 mod objects;
 mod visit;
 
+use std::rc::Rc;
+
 pub(crate) use details::Details;
+pub(crate) use kinds::{Kinds, text_of};
+pub(crate) use live::{LiveMemory, Piece};
+pub(crate) use memory::{Given, Held, Taken};
 pub(crate) use named::NamedProcess;
 pub(crate) use visit::{losses, visit, visit_process, visit_thread};
 
@@ -85,9 +92,43 @@ pub(crate) struct Happening<'e> {
 pub(crate) enum What<'e> {
     Begin(&'e Span),
     End(&'e Span, Ending),
-    Instant { frame: u32, stack: u32, details: Details },
-    Counter { frame: u32, value: f64 },
-    Sample { stack: u32, weight: i64, details: Details },
-    Allocate { address: u64, size: u64, stack: u32, details: Details },
-    Free { address: u64 },
+    Instant {
+        frame: u32,
+        stack: u32,
+        details: Details,
+    },
+    Counter {
+        frame: u32,
+        value: f64,
+    },
+    Sample {
+        stack: u32,
+        weight: i64,
+        details: Details,
+    },
+    /// Memory is taken from the allocator of this name.
+    Allocate {
+        taken: Taken,
+        allocator: Rc<str>,
+        details: Details,
+    },
+    Free {
+        given: Given,
+        name: Rc<str>,
+    },
+    /// What the thread gave back last, at this address, was not given back.
+    Keep {
+        address: u64,
+    },
+    /// The thread has this tag from now on; 0: none.
+    Tag {
+        frame: u32,
+    },
+    /// Figures of a snapshot, of the memory that this stack has taken.
+    Usage {
+        name: Rc<str>,
+        frame: u32,
+        stack: u32,
+        details: Details,
+    },
 }

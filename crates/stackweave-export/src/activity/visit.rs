@@ -10,7 +10,7 @@ use stackweave_recording::file::Lost;
 use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
-use crate::activity::kinds::{Kind, Kinds};
+use crate::activity::kinds::{Kind, Kinds, text_of};
 use crate::activity::objects::Objects;
 use crate::activity::{Ending, Happening, Span, What};
 use crate::error::ExportError;
@@ -68,6 +68,8 @@ struct Thread {
     now: u64,
     /// When something else than an open was told last.
     seen: u64,
+    /// The frame of its tag; 0 if it has none.
+    tag: u32,
     /// The ticks at which events are missing, the next one last.
     losses: Vec<u64>,
 }
@@ -130,9 +132,14 @@ impl<'t, 'f> Visit<'t, 'f> {
                 self.name(thread, timed);
                 Ok(())
             }
-            _ if !self.range.contains(&thread.now) => Ok(()),
             role => {
-                let what = what(role, kind, timed);
+                if role == Role::Tag {
+                    thread.tag = kind.frame(event);
+                }
+                if !self.range.contains(&thread.now) {
+                    return Ok(());
+                }
+                let what = what(kind, timed, thread.tag);
                 self.tell(thread, thread.now, what)
             }
         }
@@ -192,7 +199,7 @@ impl<'t, 'f> Visit<'t, 'f> {
     fn name(&mut self, thread: &mut Thread, timed: &TimedEvent<'_>) {
         let Some(kind) = self.kinds[thread.process].get(timed.event.kind) else { return };
         let (address, dictionary) = (kind.address(&timed.event), timed.process.dictionary());
-        let text = dictionary.names(kind.frame(&timed.event)).first().and_then(|name| dictionary.string(name.name));
+        let text = text_of(dictionary, kind.frame(&timed.event));
         let Some(text) = text.filter(|_| address != 0) else { return };
         for span in thread.open.iter_mut().filter(|span| span.object.is_some_and(|of| of.address == address)) {
             span.name_task(Some(text));
@@ -281,20 +288,27 @@ impl<'t, 'f> Visit<'t, 'f> {
     }
 }
 
-fn what<'e>(role: Role, kind: &Kind, timed: &TimedEvent<'_>) -> What<'e> {
+fn what<'e>(kind: &Kind, timed: &TimedEvent<'_>, tag: u32) -> What<'e> {
     let event = &timed.event;
     let details = || kind.details(event, timed.process);
-    match role {
+    match kind.role {
         Role::Counter => What::Counter { frame: kind.frame(event), value: kind.quantity(event) },
         Role::Sample => {
             let weight = kind.count(event).map_or(1, u64::cast_signed);
             What::Sample { stack: kind.stack(event), weight, details: details() }
         }
-        Role::Allocate => {
-            let (address, size) = (kind.address(event), kind.count(event).unwrap_or(0));
-            What::Allocate { address, size, stack: kind.stack(event), details: details() }
+        Role::Allocate | Role::Map => {
+            What::Allocate { taken: kind.taken(event, tag), allocator: kind.name.clone(), details: details() }
         }
-        Role::Free => What::Free { address: kind.address(event) },
+        Role::Free | Role::Unmap => What::Free { given: kind.given(event), name: kind.name.clone() },
+        Role::Keep => What::Keep { address: kind.address(event) },
+        Role::Tag => What::Tag { frame: kind.frame(event) },
+        Role::Usage => What::Usage {
+            name: kind.name.clone(),
+            frame: kind.frame(event),
+            stack: kind.stack(event),
+            details: details(),
+        },
         _ => What::Instant { frame: kind.frame(event), stack: kind.stack(event), details: details() },
     }
 }

@@ -1,7 +1,8 @@
 //! One JSON object for each event that has a place in the program, a line each, the earliest first.
 //!
 //! `frames` is that place, innermost first, in `PyTorch`'s shape: the stack that was recorded with the event, else what its
-//! thread has begun. `name` is what begins or happens there. Values have the names that their kind gives them.
+//! thread has begun. `name` is what begins or happens there. Values have the names that their kind gives them. What happens to
+//! memory is told whether it has a place or not.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -46,6 +47,8 @@ struct Thread {
     open: OpenStack<u32>,
     /// The ticks at which events of it are missing, the next one last.
     losses: Vec<u64>,
+    /// The frame of its tag; 0 if it has none.
+    tag: u32,
 }
 
 impl Thread {
@@ -101,7 +104,7 @@ impl Process {
     fn event(&mut self, timed: &TimedEvent<'_>, range: &Range<u64>, out: &mut dyn Write) -> io::Result<()> {
         let recording = self.recording.clone();
         let Some(kind) = recording.dictionary().kind(timed.event.kind) else { return Ok(()) };
-        let new_thread = || Thread { open: OpenStack::default(), losses: losses(&recording, timed.thread) };
+        let new_thread = || Thread { losses: losses(&recording, timed.thread), ..Thread::default() };
         let thread = self.threads.entry(timed.thread).or_insert_with(new_thread);
         let frame = number(kind, &timed.event, FieldType::Frame);
         let has_begun = if kind.role == Role::Open {
@@ -110,8 +113,11 @@ impl Process {
             thread.settle(timed.event.ticks);
             matches!(kind.role, Role::Begin | Role::Resume)
         };
-        let is_told = has_begun || matches!(kind.role, Role::Instant | Role::Sample | Role::Allocate);
+        let is_told = has_begun || matches!(kind.role, Role::Instant | Role::Sample) || is_memory(kind.role);
         let is_told = is_told || kind.role == Role::End && !kind.fields.is_empty() && !thread.open.is_empty();
+        if kind.role == Role::Tag {
+            thread.tag = frame;
+        }
         let is_inside = u64::try_from(timed.time_ns).is_ok_and(|time| range.contains(&time));
         if is_inside && is_told {
             self.write(timed, kind, out)?;
@@ -148,15 +154,21 @@ impl Process {
         }
         out.write_all(b",\"kind\":")?;
         write_text(out, &kind.name)?;
-        self.write_values(&timed.event, kind, out)?;
+        self.write_values(timed, kind, out)?;
         self.write_frames(timed, kind, out)
     }
 
     /// All values but the stack. The first frame is what the event is called; the one that calls it has its place too.
-    fn write_values(&mut self, event: &Event<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
+    fn write_values(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
+        let event = &timed.event;
+        let tag = self.threads.get(&timed.thread).map_or(0, |thread| thread.tag);
         let first_frame = kind.position_of(FieldType::Frame);
         for (place, (field, &word)) in kind.fields.iter().zip(event.words).enumerate() {
             let is_frame = field.of == FieldType::Frame;
+            if is_frame && matches!(kind.role, Role::Tag | Role::Usage) {
+                self.write_label(&field.name, word, out)?;
+                continue;
+            }
             if is_frame && Some(place) != first_frame {
                 self.write_caller(&field.name, word, out)?;
                 continue;
@@ -185,6 +197,9 @@ impl Process {
                 }
             }
         }
+        if matches!(kind.role, Role::Allocate | Role::Map) && tag != 0 {
+            self.write_label("tag", tag.into(), out)?;
+        }
         let task = object(kind, event).and_then(|object| self.tasks.get(&object)).filter(|_| kind.role != Role::Begin);
         if let Some(name) = task.and_then(|label| self.names.of(*label).first()) {
             out.write_all(b",\"task\":")?;
@@ -198,6 +213,17 @@ impl Process {
             Ok(_) if !bytes.contains(&b'\n') && !bytes.contains(&b'\r') => out.write_all(bytes),
             Ok(details) => write_value(out, &details),
             Err(_) => write_text(out, &String::from_utf8_lossy(bytes)),
+        }
+    }
+
+    /// The name of a label, or null if there is none.
+    fn write_label(&self, key: &str, word: u64, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(b",")?;
+        write_text(out, if key == "frame" { "name" } else { key })?;
+        out.write_all(b":")?;
+        match u32::try_from(word).ok().and_then(|frame| self.names.of(frame).first()) {
+            Some(frame) => write_text(out, &frame.name),
+            None => out.write_all(b"null"),
         }
     }
 
@@ -244,6 +270,10 @@ impl Process {
             *seen = self.visible.seen(*frame, self.names.of(*frame), &mut is_library);
         }
     }
+}
+
+fn is_memory(role: Role) -> bool {
+    matches!(role, Role::Allocate | Role::Free | Role::Map | Role::Unmap | Role::Keep | Role::Tag | Role::Usage)
 }
 
 /// The number that the first field of this type has; 0 if there is none.

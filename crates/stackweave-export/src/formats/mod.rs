@@ -11,6 +11,7 @@ mod parquet;
 mod perfetto;
 mod pprof;
 mod pstats;
+mod pytorch;
 mod speedscope;
 
 use std::io::Write;
@@ -34,6 +35,7 @@ pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) ->
         Format::Speedscope => speedscope::write(source, out),
         Format::Json => json::write(source, out),
         Format::Pstats => pstats::write(source, out),
+        Format::Pytorch => pytorch::write(source, out),
         Format::Perfetto => perfetto::write(source, out),
         Format::Parquet => Err(ExportError::NotThis("parquet is a folder of files, and not one".to_owned())),
     }

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a test says what it skips")]
 
 pub mod examples;
+pub mod memory;
 pub mod native_names;
 pub mod readers;
 pub mod tape;

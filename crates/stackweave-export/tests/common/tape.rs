@@ -227,6 +227,6 @@ pub fn recording(bytes: Vec<u8>) -> Recording {
     Recording::from_source(&source, Path::new("made-up.swv")).unwrap()
 }
 
-fn stack_word(stack: &[RawFrame]) -> u64 {
+pub fn stack_word(stack: &[RawFrame]) -> u64 {
     if stack.is_empty() { 0 } else { STACKS.intern(stack).unwrap().get().into() }
 }

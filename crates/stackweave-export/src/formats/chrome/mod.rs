@@ -10,20 +10,18 @@ mod stacks;
 use std::collections::LinkedList;
 use std::io::Write;
 
-use stackweave_recording::ProcessRecording;
-
 use crate::activity::{Ending, Happening, NamedProcess, Span, What, visit};
 use crate::error::ExportError;
 use crate::formats::chrome::line::{Line, write_string};
 use crate::formats::chrome::names::Names;
 use crate::formats::chrome::stacks::UsedStacks;
-use crate::memory_curve::{MemoryCurve, Points};
+use crate::memory_curve::{MemoryCurves, MemoryPoint};
 use crate::source::Source;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let processes = NamedProcess::all(source);
     let mut writer = Writer {
-        curves: processes.iter().map(|process| curve(process.recording)).collect(),
+        curves: processes.iter().map(|process| MemoryCurves::of(process.recording)).collect(),
         names: processes.iter().map(|_| Names::default()).collect(),
         stacks: processes.iter().map(|_| UsedStacks::default()).collect(),
         waiting: Vec::new(),
@@ -37,16 +35,11 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     writer.finish(source)
 }
 
-fn curve(process: &ProcessRecording) -> MemoryCurve {
-    let duration = process.time_range().map_or(0, |range| range.end - range.start);
-    MemoryCurve::new(process.event_count(), duration)
-}
-
 struct Writer<'a, 'o> {
     processes: &'a [NamedProcess<'a>],
     names: Vec<Names>,
     stacks: Vec<UsedStacks>,
-    curves: Vec<MemoryCurve>,
+    curves: Vec<MemoryCurves>,
     /// Spans that are over but began together with one that is open: their events, for each open span of each thread.
     waiting: Vec<Waiting>,
     text: Vec<u8>,
@@ -134,14 +127,17 @@ impl Writer<'_, '_> {
                 line.args(&[format!("\"weight\":{weight}").as_bytes()], details, false);
                 self.put(&line.finish())
             }
-            What::Allocate { address, size, .. } => {
-                let points = self.curves[process].allocate(time, *address, *size);
-                self.memory(process, points)
+            What::Allocate { .. } | What::Free { .. } | What::Keep { .. } => {
+                let points = self.curves[process].happens(happening);
+                points.into_iter().flatten().try_for_each(|point| self.memory(process, point))
             }
-            What::Free { address } => {
-                let points = self.curves[process].free(time, *address);
-                self.memory(process, points)
+            What::Tag { frame } if *frame != 0 => {
+                let mut line = self.line(b'i', happening);
+                let name = self.names[process].last(&self.processes[process], *frame);
+                line.time("ts", time).raw("name", &name.text).text("cat", "memory tag").text("s", "t");
+                self.put(&line.finish())
             }
+            What::Tag { .. } | What::Usage { .. } => Ok(()),
         }
     }
 
@@ -193,17 +189,13 @@ impl Writer<'_, '_> {
         place.map(|place| self.waiting.swap_remove(place).texts).unwrap_or_default()
     }
 
-    fn memory(&mut self, process: usize, points: Points) -> Result<(), ExportError> {
-        for point in points.into_iter().flatten() {
-            let counters =
-                [("allocated bytes", "bytes", point.bytes), ("allocated blocks", "blocks", point.blocks as u64)];
-            for (name, key, value) in counters {
-                let mut line = Line::new(b'C', self.processes[process].pid, 0);
-                line.time("ts", point.time).text("name", name).text("cat", "memory").open_args(key);
-                line.value().extend_from_slice(value.to_string().as_bytes());
-                line.close_args();
-                self.put(&line.finish())?;
-            }
+    fn memory(&mut self, process: usize, point: MemoryPoint) -> Result<(), ExportError> {
+        for (of, value) in [("bytes", point.bytes), ("blocks", point.blocks)] {
+            let mut line = Line::new(b'C', self.processes[process].pid, 0);
+            line.time("ts", point.time).text("name", &point.track(of)).text("cat", "memory").open_args(of);
+            line.value().extend_from_slice(value.to_string().as_bytes());
+            line.close_args();
+            self.put(&line.finish())?;
         }
         Ok(())
     }
@@ -222,8 +214,9 @@ impl Writer<'_, '_> {
 
     fn finish(mut self, source: &Source<'_>) -> Result<(), ExportError> {
         for process in 0..self.processes.len() {
-            let points = self.curves[process].rest();
-            self.memory(process, points)?;
+            for point in self.curves[process].rest() {
+                self.memory(process, point)?;
+            }
         }
         self.out.write_all(&self.text)?;
         self.out.write_all(b"\n],\n\"stackFrames\":{")?;
@@ -239,7 +232,7 @@ impl Writer<'_, '_> {
 }
 
 /// What the export is, and what is not in it.
-fn other_data(source: &Source<'_>, processes: &[NamedProcess<'_>], curves: &[MemoryCurve]) -> serde_json::Value {
+fn other_data(source: &Source<'_>, processes: &[NamedProcess<'_>], curves: &[MemoryCurves]) -> serde_json::Value {
     let mut about = serde_json::json!({ "title": source.title(), "writer": "stackweave" });
     let first = processes.iter().min_by_key(|process| process.began);
     if let Some(first) = first {

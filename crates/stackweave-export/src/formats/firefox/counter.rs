@@ -1,17 +1,16 @@
 //! The memory of a process as a counter, which the format keeps as changes.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::json;
 
+use crate::activity::{Given, LiveMemory, Piece, Taken};
 use crate::formats::firefox::track::write_milliseconds;
 use crate::spill::{Spill, SpilledColumn};
 
 #[derive(Debug)]
 pub(super) struct MemoryCounter {
-    /// The blocks that are not freed.
-    blocks: HashMap<u64, i64>,
+    live: LiveMemory<()>,
     last: u64,
     deltas: SpilledColumn,
     counts: SpilledColumn,
@@ -21,26 +20,43 @@ pub(super) struct MemoryCounter {
 impl MemoryCounter {
     pub(super) fn new(spill: &Spill) -> Self {
         let column = || spill.column();
-        Self { blocks: HashMap::new(), last: 0, deltas: column(), counts: column(), numbers: column() }
+        Self { live: LiveMemory::default(), last: 0, deltas: column(), counts: column(), numbers: column() }
     }
 
     pub(super) fn is_used(&self) -> bool {
         self.counts.count > 0
     }
 
-    /// Memory is taken: its size.
-    pub(super) fn allocate(&mut self, time: u64, address: u64, size: u64) -> io::Result<i64> {
-        let size = i64::try_from(size).unwrap_or(i64::MAX);
-        let replaced = self.blocks.insert(address, size).unwrap_or(0);
-        self.change(time, size.saturating_sub(replaced))?;
-        Ok(size)
+    /// Memory is taken: the places and sizes of what is given back by that, with a minus, and of what is taken.
+    pub(super) fn allocate(&mut self, time: u64, taken: &Taken) -> io::Result<Vec<(u64, i64)>> {
+        let (mut gone, mut left) = (Vec::new(), Vec::new());
+        self.live.take(taken, (), &mut gone, &mut left);
+        left.push(Piece { held: taken.held, address: taken.address, size: taken.size, value: () });
+        self.changed(time, &gone, &left)
     }
 
-    /// Memory is given back: its size, with a minus.
-    pub(super) fn free(&mut self, time: u64, address: u64) -> io::Result<Option<i64>> {
-        let Some(size) = self.blocks.remove(&address) else { return Ok(None) };
-        self.change(time, -size)?;
-        Ok(Some(-size))
+    /// Memory is given back: the same.
+    pub(super) fn free(&mut self, time: u64, thread: u32, given: &Given) -> io::Result<Vec<(u64, i64)>> {
+        let (mut gone, mut left) = (Vec::new(), Vec::new());
+        self.live.give(thread, given, &mut gone, &mut left);
+        self.changed(time, &gone, &left)
+    }
+
+    /// Memory was not given back: the same.
+    pub(super) fn keep(&mut self, time: u64, thread: u32, address: u64) -> io::Result<Vec<(u64, i64)>> {
+        let (mut gone, mut back) = (Vec::new(), Vec::new());
+        self.live.keep(thread, address, &mut back, &mut gone);
+        self.changed(time, &gone, &back)
+    }
+
+    fn changed(&mut self, time: u64, gone: &[Piece<()>], come: &[Piece<()>]) -> io::Result<Vec<(u64, i64)>> {
+        let size = |piece: &Piece<()>| i64::try_from(piece.size).unwrap_or(i64::MAX);
+        let gone = gone.iter().map(|piece| (piece.address, -size(piece)));
+        let changes: Vec<(u64, i64)> = gone.chain(come.iter().map(|piece| (piece.address, size(piece)))).collect();
+        if !changes.is_empty() {
+            self.change(time, changes.iter().fold(0, |sum: i64, (_, by)| sum.saturating_add(*by)))?;
+        }
+        Ok(changes)
     }
 
     fn change(&mut self, time: u64, by: i64) -> io::Result<()> {

@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use stackweave_core::EventKind;
 use stackweave_profile::{Frame, FrameKind};
 
-use crate::activity::{Details, Ending, Happening, NamedProcess, Span, What, visit};
+use crate::activity::{Details, Ending, Happening, Held, NamedProcess, Span, What, visit};
 use crate::error::ExportError;
 use crate::formats::firefox::counter::MemoryCounter;
 use crate::formats::firefox::libs::Libs;
@@ -85,20 +86,39 @@ impl Writer<'_> {
                 };
                 Ok(self.track(key, Weights::Samples).sample(time, seen, *weight)?)
             }
-            What::Allocate { address, size, stack, .. } => {
-                let stack = if *stack == 0 {
+            // The format knows one memory, which is the process's own.
+            What::Allocate { taken, .. } if is_own(taken.held) => {
+                let stack = if taken.stack == 0 {
                     self.path(key, Weights::Time, happening.around)
                 } else {
-                    self.stack(key, Weights::Time, *stack)
+                    self.stack(key, Weights::Time, taken.stack)
                 };
-                let size = self.memory[process].allocate(time, *address, *size)?;
-                Ok(self.track(key, Weights::Time).allocation(time, stack, (*address, size))?)
+                let changes = self.memory[process].allocate(time, taken)?;
+                Ok(self.allocations(key, time, stack, &changes)?)
             }
-            What::Free { address } => match self.memory[process].free(time, *address)? {
-                Some(size) => Ok(self.track(key, Weights::Time).allocation(time, None, (*address, size))?),
-                None => Ok(()),
-            },
+            What::Free { given, .. } if is_own(given.held) => {
+                let changes = self.memory[process].free(time, thread, given)?;
+                Ok(self.allocations(key, time, None, &changes)?)
+            }
+            What::Keep { address } => {
+                let changes = self.memory[process].keep(time, thread, *address)?;
+                Ok(self.allocations(key, time, None, &changes)?)
+            }
+            What::Tag { frame } if *frame != 0 => Ok(self.instant(key, *frame, time, json!({ "type": "tag" }))?),
+            What::Allocate { .. } | What::Free { .. } | What::Tag { .. } | What::Usage { .. } => Ok(()),
         }
+    }
+
+    /// Changes of the memory at a time. What is taken has the stack.
+    fn allocations(
+        &mut self,
+        key: (usize, u32),
+        time: u64,
+        stack: Option<usize>,
+        changes: &[(u64, i64)],
+    ) -> io::Result<()> {
+        let track = self.track(key, Weights::Time);
+        changes.iter().try_for_each(|change| track.allocation(time, stack.filter(|_| change.1 >= 0), *change))
     }
 
     fn track(&mut self, key: (usize, u32), weights: Weights) -> &mut Track {
@@ -213,6 +233,10 @@ impl Writer<'_> {
         }
         Ok(out.write_all(b"]}\n")?)
     }
+}
+
+fn is_own(held: Held) -> bool {
+    held.device() == EventKind::OWN_DEVICE && !matches!(held, Held::Segment(_))
 }
 
 /// The name and the category of a marker.

@@ -1,18 +1,22 @@
 //! The events of one process as rows. A span is one row, written when it ends.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use parquet::data_type::ByteArray;
+use stackweave_core::EventKind;
 
-use crate::activity::{Details, Ending, Happening, NamedProcess, Span, What};
+use crate::activity::{Details, Ending, Happening, NamedProcess, Span, Taken, What};
 use crate::error::ExportError;
 use crate::formats::parquet::functions::Frames;
+use crate::formats::parquet::history::History;
 use crate::formats::parquet::table::{Cell, Table};
 
 pub(super) struct EventRows<'a> {
     process: &'a NamedProcess<'a>,
     frames: &'a mut Frames,
     table: Table,
+    history: History<'a>,
     threads: HashMap<u32, OpenRows>,
     /// How many spans have begun.
     spans: i64,
@@ -67,16 +71,23 @@ struct Rest {
     weight: Option<i64>,
     address: Option<u64>,
     size: Option<u64>,
+    /// What the recording calls its kind.
+    event: Option<Rc<str>>,
+    tag: u32,
+    device: Option<i64>,
+    stream: Option<u64>,
+    pool: Option<u64>,
     details: Details,
 }
 
 impl<'a> EventRows<'a> {
-    pub(super) fn new(process: &'a NamedProcess<'a>, frames: &'a mut Frames, table: Table) -> Self {
-        Self { process, frames, table, threads: HashMap::new(), spans: 0 }
+    pub(super) fn new(process: &'a NamedProcess<'a>, frames: &'a mut Frames, [table, allocations]: [Table; 2]) -> Self {
+        let history = History::new(process, allocations);
+        Self { process, frames, table, history, threads: HashMap::new(), spans: 0 }
     }
 
     pub(super) fn finish(self) -> Result<u64, ExportError> {
-        self.table.finish()
+        Ok(self.table.finish()? + self.history.finish()?)
     }
 
     pub(super) fn happening(&mut self, happening: &Happening<'_>) -> Result<(), ExportError> {
@@ -100,20 +111,66 @@ impl<'a> EventRows<'a> {
                 let rest = Rest { stack: *stack, weight: Some(*weight), details: details.clone(), ..Rest::default() };
                 self.row("sample", (thread, time), &rest)
             }
-            What::Allocate { address, size, stack, details } => {
+            What::Allocate { taken, allocator, details } => self.allocate(happening, taken, allocator, details),
+            What::Free { given, name } => {
+                self.history.give(happening, given)?;
+                let kind = if given.held.is_range() { "unmap" } else { "free" };
                 let rest = Rest {
-                    address: Some(*address),
-                    size: Some(*size),
+                    event: Some(name.clone()),
+                    address: Some(given.address),
+                    size: given.held.is_range().then_some(given.size),
+                    stack: given.stack,
+                    device: Some(given.held.device()),
+                    ..Rest::default()
+                };
+                self.row(kind, (thread, time), &rest)
+            }
+            What::Keep { address } => {
+                self.history.keep(happening, *address);
+                self.row("keep", (thread, time), &Rest { address: Some(*address), ..Rest::default() })
+            }
+            What::Tag { frame } => {
+                let frame = if *frame == 0 { 0 } else { self.last_frame(*frame) };
+                self.row("tag", (thread, time), &Rest { frame, ..Rest::default() })
+            }
+            What::Usage { name, frame, stack, details } => {
+                let frame = if *frame == 0 { 0 } else { self.last_frame(*frame) };
+                let rest = Rest {
+                    event: Some(name.clone()),
+                    frame,
                     stack: *stack,
                     details: details.clone(),
                     ..Rest::default()
                 };
-                self.row("allocate", (thread, time), &rest)
-            }
-            What::Free { address } => {
-                self.row("free", (thread, time), &Rest { address: Some(*address), ..Rest::default() })
+                self.row("usage", (thread, time), &rest)
             }
         }
+    }
+
+    fn allocate(
+        &mut self,
+        happening: &Happening<'_>,
+        taken: &Taken,
+        allocator: &Rc<str>,
+        details: &Details,
+    ) -> Result<(), ExportError> {
+        let tag = if taken.tag == 0 { 0 } else { self.last_frame(taken.tag) };
+        self.history.take(happening, &Taken { tag, ..*taken }, allocator)?;
+        let is_host = taken.held.device() != EventKind::OWN_DEVICE;
+        let rest = Rest {
+            event: Some(allocator.clone()),
+            address: Some(taken.address),
+            size: Some(taken.size),
+            stack: taken.stack,
+            tag,
+            device: Some(taken.held.device()),
+            stream: is_host.then_some(taken.stream),
+            pool: is_host.then_some(taken.pool),
+            details: details.clone(),
+            ..Rest::default()
+        };
+        let kind = if taken.held.is_range() { "map" } else { "allocate" };
+        self.row(kind, (happening.thread, happening.time), &rest)
     }
 
     /// The innermost of the functions that a frame stands for.
@@ -187,6 +244,11 @@ impl<'a> EventRows<'a> {
             Cell::some(rest.weight, Cell::Integer),
             word(rest.address),
             word(rest.size),
+            Cell::some(rest.event.as_deref(), Cell::text),
+            Cell::number(rest.tag),
+            Cell::some(rest.device, Cell::Integer),
+            word(rest.stream),
+            word(rest.pool),
             Cell::some(rest.details.as_str(), Cell::text),
         ])
     }

@@ -5,6 +5,7 @@
 
 mod events;
 mod functions;
+mod history;
 mod schemas;
 mod table;
 
@@ -33,7 +34,8 @@ pub(crate) fn write(source: &Source<'_>, folder: &Path) -> Result<u64, ExportErr
         }
         let part = Part { folder, name: &name, process };
         let mut frames = Frames::default();
-        let mut rows = EventRows::new(process, &mut frames, part.table("events", schemas::EVENTS)?);
+        let tables = [part.table("events", schemas::EVENTS)?, part.table("allocations", schemas::ALLOCATIONS)?];
+        let mut rows = EventRows::new(process, &mut frames, tables);
         visit_process(source, place, &mut |happening| rows.happening(happening))?;
         bytes += rows.finish()?;
         bytes += part.stacks(&mut frames)?;

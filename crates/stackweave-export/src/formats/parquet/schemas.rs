@@ -19,7 +19,28 @@ pub(super) const EVENTS: &str = "message events {
     OPTIONAL INT64 weight;
     OPTIONAL INT64 address (INTEGER(64,false));
     OPTIONAL INT64 size (INTEGER(64,false));
+    OPTIONAL BINARY event (UTF8);
+    OPTIONAL INT32 tag;
+    OPTIONAL INT64 device;
+    OPTIONAL INT64 stream (INTEGER(64,false));
+    OPTIONAL INT64 pool (INTEGER(64,false));
     OPTIONAL BINARY details (UTF8);
+}";
+
+pub(super) const ALLOCATIONS: &str = "message allocations {
+    REQUIRED INT64 time (TIMESTAMP(NANOS,true));
+    REQUIRED INT64 start_ns;
+    OPTIONAL INT64 lifetime_ns;
+    REQUIRED INT32 thread;
+    OPTIONAL INT32 freed_by;
+    REQUIRED BINARY allocator (UTF8);
+    REQUIRED INT64 address (INTEGER(64,false));
+    REQUIRED INT64 size (INTEGER(64,false));
+    REQUIRED INT64 device;
+    OPTIONAL INT64 stream (INTEGER(64,false));
+    OPTIONAL INT64 pool (INTEGER(64,false));
+    OPTIONAL INT32 tag;
+    OPTIONAL INT32 stack;
 }";
 
 pub(super) const STACKS: &str = "message stacks {

@@ -19,7 +19,7 @@ use crate::formats::perfetto::annotations::{annotate, annotate_interned};
 use crate::formats::perfetto::fields::{clock_snapshot, event, interned as names, packet, perf_sample, trace, track};
 use crate::formats::perfetto::interned::{Function, Interned};
 use crate::formats::perfetto::tracks::{CounterName, Tracks};
-use crate::memory_curve::{MemoryCurve, Points};
+use crate::memory_curve::{MemoryCurves, MemoryPoint};
 use crate::protobuf::Message;
 use crate::source::Source;
 
@@ -46,15 +46,14 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
 struct Sequence {
     interned: Interned,
     tracks: Tracks,
-    curve: MemoryCurve,
+    curves: MemoryCurves,
     has_begun: bool,
 }
 
 impl Sequence {
     fn of(process: &NamedProcess<'_>) -> Self {
-        let duration = process.recording.time_range().map_or(0, |range| range.end - range.start);
-        let curve = MemoryCurve::new(process.recording.event_count(), duration);
-        Self { interned: Interned::default(), tracks: Tracks::of(process), curve, has_begun: false }
+        let curves = MemoryCurves::of(process.recording);
+        Self { interned: Interned::default(), tracks: Tracks::of(process), curves, has_begun: false }
     }
 }
 
@@ -119,7 +118,7 @@ impl Writer<'_, '_> {
     fn happening(&mut self, happening: &Happening<'_>) -> Result<(), ExportError> {
         let Happening { process, thread, time, .. } = *happening;
         let named = &self.processes[process];
-        let Sequence { interned, tracks, curve, .. } = &mut self.sequences[process];
+        let Sequence { interned, tracks, curves, .. } = &mut self.sequences[process];
         let track = tracks.thread(thread);
         match &happening.what {
             What::Begin(span) => self.begin(process, track, span),
@@ -138,14 +137,15 @@ impl Writer<'_, '_> {
                 if *stack == 0 { Ok(()) } else { self.sample(happening, *stack) }
             }
             What::Counter { frame, value } => self.counter(process, time, *frame, *value),
-            What::Allocate { address, size, .. } => {
-                let points = curve.allocate(time, *address, *size);
-                self.memory(process, points)
+            What::Allocate { .. } | What::Free { .. } | What::Keep { .. } => {
+                let points = curves.happens(happening);
+                points.into_iter().flatten().try_for_each(|point| self.memory(process, point))
             }
-            What::Free { address } => {
-                let points = curve.free(time, *address);
-                self.memory(process, points)
+            What::Tag { frame } if *frame != 0 => {
+                let function = interned.functions(named, *frame).last().copied();
+                self.instant((process, track, time), function, 0, &Map::new())
             }
+            What::Tag { .. } | What::Usage { .. } => Ok(()),
         }
     }
 
@@ -215,29 +215,28 @@ impl Writer<'_, '_> {
         if is_new {
             let last = self.processes[process].chain(frame).next_back();
             let name = last.map_or(Frame::UNKNOWN, |frame| frame.qualname.as_ref().unwrap_or(&frame.name));
-            self.descriptor(process, |tracks, message| tracks.write_counter(uuid, name, track::UNIT_COUNT, message))?;
+            let unit = if name.starts_with("memory.") { track::UNIT_BYTES } else { track::UNIT_COUNT };
+            self.descriptor(process, |tracks, message| tracks.write_counter(uuid, name, unit, message))?;
         }
         self.event((process, uuid, time), event::COUNTER, |message, _| {
             message.double(event::DOUBLE_COUNTER_VALUE, value);
         })
     }
 
-    fn memory(&mut self, process: usize, points: Points) -> Result<(), ExportError> {
-        for point in points.into_iter().flatten() {
-            let blocks = point.blocks as u64;
-            let counters = [
-                (CounterName::AllocatedBytes, "allocated bytes", track::UNIT_BYTES, point.bytes),
-                (CounterName::AllocatedBlocks, "allocated blocks", track::UNIT_COUNT, blocks),
-            ];
-            for (counter, name, unit, value) in counters {
-                let (uuid, is_new) = self.sequences[process].tracks.counter(counter);
-                if is_new {
-                    self.descriptor(process, |tracks, message| tracks.write_counter(uuid, name, unit, message))?;
-                }
-                self.event((process, uuid, point.time), event::COUNTER, |message, _| {
-                    message.unsigned(event::COUNTER_VALUE, value);
-                })?;
+    fn memory(&mut self, process: usize, point: MemoryPoint) -> Result<(), ExportError> {
+        let counters = [
+            (CounterName::AllocatedBytes(point.device), "bytes", track::UNIT_BYTES, point.bytes),
+            (CounterName::AllocatedBlocks(point.device), "blocks", track::UNIT_COUNT, point.blocks),
+        ];
+        for (counter, of, unit, value) in counters {
+            let (uuid, is_new) = self.sequences[process].tracks.counter(counter);
+            if is_new {
+                let name = point.track(of);
+                self.descriptor(process, |tracks, message| tracks.write_counter(uuid, &name, unit, message))?;
             }
+            self.event((process, uuid, point.time), event::COUNTER, |message, _| {
+                message.unsigned(event::COUNTER_VALUE, value);
+            })?;
         }
         Ok(())
     }
@@ -301,8 +300,9 @@ impl Writer<'_, '_> {
 
     fn finish(mut self) -> Result<(), ExportError> {
         for process in 0..self.processes.len() {
-            let points = self.sequences[process].curve.rest();
-            self.memory(process, points)?;
+            for point in self.sequences[process].curves.rest() {
+                self.memory(process, point)?;
+            }
         }
         Ok(self.out.write_all(self.trace.as_bytes())?)
     }

@@ -18,8 +18,9 @@ pub(super) struct Tracks {
 pub(super) enum CounterName {
     /// By the frame that names it.
     Frame(u32),
-    AllocatedBytes,
-    AllocatedBlocks,
+    /// By device.
+    AllocatedBytes(i64),
+    AllocatedBlocks(i64),
 }
 
 impl Tracks {

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCosts};
 
 use self::frames::Frames;
-use crate::activity::{Happening, Span, What, visit_thread};
+use crate::activity::{Happening, Held, Span, What, visit_thread};
 use crate::error::ExportError;
 use crate::source::Source;
 
@@ -199,10 +199,11 @@ type ShowValue<'v> = dyn FnMut(&mut frames::Path<'_>, &[Span], u32, i64) -> Resu
 fn value_of(happening: &Happening<'_>, measure: Measure) -> Option<(u32, i64)> {
     match (&happening.what, measure) {
         (What::Sample { stack, weight, .. }, Measure::Samples) => Some((*stack, *weight)),
-        (What::Allocate { stack, size, .. }, Measure::AllocatedBytes) => {
-            Some((*stack, i64::try_from(*size).unwrap_or(i64::MAX)))
+        (What::Allocate { taken, .. }, _) if matches!(taken.held, Held::Segment(_)) => None,
+        (What::Allocate { taken, .. }, Measure::AllocatedBytes) => {
+            Some((taken.stack, i64::try_from(taken.size).unwrap_or(i64::MAX)))
         }
-        (What::Allocate { stack, .. }, Measure::Allocations) => Some((*stack, 1)),
+        (What::Allocate { taken, .. }, Measure::Allocations) => Some((taken.stack, 1)),
         _ => None,
     }
 }

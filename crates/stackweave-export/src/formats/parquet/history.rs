@@ -1,0 +1,125 @@
+//! A row for each allocation, with the time when it was given back.
+//!
+//! Written when that happens; what is never given back comes last. What is given back in part is given back, and what is left
+//! of it is an allocation of its own, that began when the whole did.
+
+use std::rc::Rc;
+
+use crate::activity::{Given, Happening, Held, LiveMemory, NamedProcess, Piece, Taken};
+use crate::error::ExportError;
+use crate::formats::parquet::table::{Cell, Table};
+use stackweave_core::EventKind;
+
+pub(super) struct History<'a> {
+    process: &'a NamedProcess<'a>,
+    table: Table,
+    live: LiveMemory<Born>,
+    allocators: Vec<Rc<str>>,
+    gone: Vec<Piece<Born>>,
+    left: Vec<Piece<Born>>,
+    /// What each thread gave back last, which it may not have: its row waits for the thread's next one.
+    waiting: std::collections::BTreeMap<u32, Waiting>,
+}
+
+struct Waiting {
+    time: u64,
+    gone: Vec<Piece<Born>>,
+}
+
+/// What is remembered of an allocation.
+#[derive(Clone, Copy, Debug)]
+struct Born {
+    time: u64,
+    thread: u32,
+    allocator: usize,
+    taken: Taken,
+}
+
+impl<'a> History<'a> {
+    pub(super) fn new(process: &'a NamedProcess<'a>, table: Table) -> Self {
+        let (live, allocators, gone, left, waiting) = Default::default();
+        Self { process, table, live, allocators, gone, left, waiting }
+    }
+
+    pub(super) fn take(
+        &mut self,
+        happening: &Happening<'_>,
+        taken: &Taken,
+        allocator: &Rc<str>,
+    ) -> Result<(), ExportError> {
+        self.settle(happening.thread)?;
+        let known = self.allocators.iter().position(|known| known == allocator);
+        let allocator = known.unwrap_or_else(|| {
+            self.allocators.push(allocator.clone());
+            self.allocators.len() - 1
+        });
+        let born = Born { time: happening.time, thread: happening.thread, allocator, taken: *taken };
+        self.live.take(taken, born, &mut self.gone, &mut self.left);
+        let gone = core::mem::take(&mut self.gone);
+        self.left.clear();
+        gone.iter().try_for_each(|piece| self.row(piece, Some((happening.time, happening.thread))))
+    }
+
+    pub(super) fn give(&mut self, happening: &Happening<'_>, given: &Given) -> Result<(), ExportError> {
+        self.settle(happening.thread)?;
+        self.live.give(happening.thread, given, &mut self.gone, &mut self.left);
+        self.left.clear();
+        let gone = core::mem::take(&mut self.gone);
+        if !gone.is_empty() {
+            self.waiting.insert(happening.thread, Waiting { time: happening.time, gone });
+        }
+        Ok(())
+    }
+
+    pub(super) fn keep(&mut self, happening: &Happening<'_>, address: u64) {
+        self.live.keep(happening.thread, address, &mut self.left, &mut self.gone);
+        if !self.left.is_empty() {
+            self.waiting.remove(&happening.thread);
+        }
+        self.left.clear();
+        self.gone.clear();
+    }
+
+    /// Nothing is kept any more of what a thread gave back last.
+    fn settle(&mut self, thread: u32) -> Result<(), ExportError> {
+        let Some(Waiting { time, gone }) = self.waiting.remove(&thread) else { return Ok(()) };
+        gone.iter().try_for_each(|piece| self.row(piece, Some((time, thread))))
+    }
+
+    pub(super) fn finish(mut self) -> Result<u64, ExportError> {
+        for thread in self.waiting.keys().copied().collect::<Vec<_>>() {
+            self.settle(thread)?;
+        }
+        let mut pieces: Vec<Piece<Born>> = self.live.pieces().copied().collect();
+        pieces.sort_by_key(|piece| (piece.value.time, piece.address));
+        for piece in pieces {
+            self.row(&piece, None)?;
+        }
+        self.table.finish()
+    }
+
+    fn row(&mut self, piece: &Piece<Born>, freed: Option<(u64, u32)>) -> Result<(), ExportError> {
+        if matches!(piece.held, Held::Segment(_)) {
+            return Ok(());
+        }
+        let Born { time, thread, allocator, taken } = piece.value;
+        let since_start = time.saturating_sub(self.process.began);
+        let is_host = piece.held.device() != EventKind::OWN_DEVICE;
+        let host = |word: u64| if is_host { Cell::word(word) } else { Cell::Null };
+        self.table.row([
+            Cell::Integer(self.process.recording.timeline().wall_ns(since_start)),
+            Cell::word(since_start),
+            Cell::some(freed, |(freed, _)| Cell::word(freed.saturating_sub(time))),
+            Cell::Integer(thread.into()),
+            Cell::some(freed, |(_, thread)| Cell::Integer(thread.into())),
+            Cell::text(&self.allocators[allocator]),
+            Cell::word(piece.address),
+            Cell::word(piece.size),
+            Cell::Integer(piece.held.device()),
+            host(taken.stream),
+            host(taken.pool),
+            Cell::number(taken.tag),
+            Cell::number(taken.stack),
+        ])
+    }
+}

@@ -1,0 +1,49 @@
+//! Spans and tags, as `PyTorch` has the names that a program gives to its parts.
+
+use std::collections::HashMap;
+
+use stackweave_profile::FrameKind;
+
+use crate::activity::{Happening, NamedProcess, What, visit};
+use crate::error::ExportError;
+use crate::formats::pytorch::pickle::Pickle;
+use crate::source::Source;
+
+/// Writes a list of the labels of spans and of tags, when they begin and when they end. `places` are those of the
+/// processes' own memory in the snapshot.
+pub(super) fn write(source: &Source<'_>, places: &[usize], pickle: &mut Pickle<'_>) -> Result<(), ExportError> {
+    let processes = NamedProcess::all(source);
+    let mut tags: HashMap<(usize, u32), u32> = HashMap::new();
+    visit(source, &mut |happening| {
+        let Happening { process, thread, time, .. } = *happening;
+        let time_us = source.wall_ns(time).div_euclid(1000);
+        let mut put = |frame: u32, stage: &str| -> Result<(), ExportError> {
+            let label = processes[process].chain(frame).find(|frame| frame.kind == FrameKind::Label);
+            let Some(label) = label else { return Ok(()) };
+            pickle.item()?;
+            pickle.begin_dictionary();
+            pickle.text("name");
+            pickle.text(&label.name);
+            pickle.text("stage");
+            pickle.text(stage);
+            pickle.text("device");
+            pickle.unsigned(places[process] as u64);
+            pickle.text("time_us");
+            pickle.integer(time_us);
+            pickle.end_dictionary();
+            Ok(())
+        };
+        match &happening.what {
+            What::Begin(span) => put(span.frame, "START"),
+            What::End(span, _) => put(span.frame, "END"),
+            What::Tag { frame } => {
+                let before = tags.insert((process, thread), *frame).unwrap_or(0);
+                if before != 0 {
+                    put(before, "END")?;
+                }
+                if *frame == 0 { Ok(()) } else { put(*frame, "START") }
+            }
+            _ => Ok(()),
+        }
+    })
+}

@@ -1,0 +1,163 @@
+//! The events of one device.
+
+use std::collections::HashMap;
+use std::io;
+
+use crate::activity::{Given, Held, LiveMemory, Piece, Taken};
+use crate::formats::pytorch::pickle::{Pickle, Shared};
+use crate::formats::pytorch::ranges::Clusters;
+use crate::formats::pytorch::read::Change;
+use crate::formats::pytorch::stacks::Stacks;
+
+/// What is remembered of memory that is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) stack: u32,
+    pub(super) tag: u32,
+    pub(super) stream: u64,
+    pub(super) pool: u64,
+}
+
+/// The memory of one device of a process.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) number: i64,
+    /// The place of its process.
+    pub(super) process: usize,
+    pub(super) live: LiveMemory<Origin>,
+    /// The segments that nobody told.
+    pub(super) clusters: Clusters,
+    gone: Vec<Piece<Origin>>,
+    come: Vec<Piece<Origin>>,
+}
+
+/// An event with all that it says.
+#[derive(Debug)]
+struct Entry<'e> {
+    action: &'static str,
+    address: u64,
+    size: u64,
+    origin: &'e Origin,
+    /// The stack, if it is not that of the origin.
+    stack: u32,
+}
+
+/// What entries are written with.
+pub(super) struct Trace<'t, 'o> {
+    pub(super) pickle: &'t mut Pickle<'o>,
+    pub(super) stacks: &'t mut Stacks,
+    pub(super) pools: &'t mut HashMap<u64, Shared>,
+    /// Microseconds since 1970; `None` if what happens now was not asked for.
+    pub(super) time_us: Option<i64>,
+}
+
+impl Device {
+    pub(super) fn new(process: usize, number: i64, clusters: Clusters) -> Self {
+        let (live, gone, come) = Default::default();
+        Self { number, process, live, clusters, gone, come }
+    }
+
+    /// Something happens to memory, of this device or another.
+    pub(super) fn change(&mut self, thread: u32, change: &Change, trace: &mut Trace<'_, '_>) -> io::Result<()> {
+        let mut stack = 0;
+        match change {
+            Change::Take(taken) if taken.held.device() == self.number => self.take(taken),
+            Change::Give(given) if given.held.device() == self.number => {
+                stack = given.stack;
+                self.give(thread, given);
+            }
+            Change::Keep(address) => self.live.keep(thread, *address, &mut self.come, &mut self.gone),
+            Change::OutOfMemory { size, stack, tag } if self.number < 0 => {
+                let origin = Origin { stack: *stack, tag: *tag, ..Origin::default() };
+                trace.entry(&Entry { action: "oom", address: 0, size: *size, origin: &origin, stack: 0 })?;
+            }
+            _ => {}
+        }
+        self.tell(stack, trace)
+    }
+
+    fn take(&mut self, taken: &Taken) {
+        let Taken { address, size, held, stack, tag, stream, pool } = *taken;
+        let value = Origin { stack, tag, stream, pool };
+        self.live.take(taken, value, &mut self.gone, &mut self.come);
+        self.come.push(Piece { held, address, size, value });
+    }
+
+    fn give(&mut self, thread: u32, given: &Given) {
+        self.live.give(thread, given, &mut self.gone, &mut self.come);
+    }
+
+    /// Entries for what has changed: what is gone first.
+    fn tell(&mut self, stack: u32, trace: &mut Trace<'_, '_>) -> io::Result<()> {
+        for piece in core::mem::take(&mut self.gone) {
+            let entry =
+                |action| Entry { action, address: piece.address, size: piece.size, origin: &piece.value, stack };
+            if !matches!(piece.held, Held::Segment(_)) {
+                trace.entry(&entry("free_requested"))?;
+                trace.entry(&entry("free_completed"))?;
+            }
+            if self.is_segment(&piece) {
+                trace.entry(&entry("segment_free"))?;
+            }
+        }
+        for piece in core::mem::take(&mut self.come) {
+            let entry =
+                |action| Entry { action, address: piece.address, size: piece.size, origin: &piece.value, stack: 0 };
+            if self.is_segment(&piece) {
+                trace.entry(&entry("segment_alloc"))?;
+            }
+            if !matches!(piece.held, Held::Segment(_)) {
+                trace.entry(&entry("alloc"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is a segment of its own.
+    pub(super) fn is_segment(&self, piece: &Piece<Origin>) -> bool {
+        piece.held.is_range() && !self.clusters.holds(piece.address)
+    }
+}
+
+impl Trace<'_, '_> {
+    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+        let Some(time_us) = self.time_us else { return Ok(()) };
+        let Entry { action, address, size, origin, stack } = *entry;
+        self.pickle.item()?;
+        let pickle = &mut *self.pickle;
+        pickle.begin_dictionary();
+        pickle.text("action");
+        pickle.text(action);
+        pickle.text(if action == "oom" { "device_free" } else { "addr" });
+        pickle.unsigned(address);
+        pickle.text("size");
+        pickle.unsigned(size);
+        pickle.text("stream");
+        pickle.unsigned(origin.stream);
+        pickle.text("time_us");
+        pickle.integer(time_us);
+        pickle.text("compile_context");
+        pickle.text("N/A");
+        pickle.text("user_metadata");
+        pickle.text(if origin.tag == 0 { "" } else { self.stacks.name(origin.tag) });
+        pickle.text("pool_id");
+        write_pool(origin.pool, self.pools, pickle);
+        let stack = if stack == 0 { origin.stack } else { stack };
+        if stack != 0 {
+            pickle.text("frames");
+            self.stacks.write(stack, pickle)?;
+        }
+        pickle.end_dictionary();
+        Ok(())
+    }
+}
+
+pub(super) fn write_pool(pool: u64, known: &mut HashMap<u64, Shared>, pickle: &mut Pickle<'_>) {
+    match known.get(&pool) {
+        Some(known) => pickle.refer(*known),
+        None => {
+            pickle.pair([0, pool]);
+            known.insert(pool, pickle.share());
+        }
+    }
+}

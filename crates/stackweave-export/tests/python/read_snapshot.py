@@ -1,0 +1,79 @@
+"""Reads a memory snapshot as PyTorch's viewer does, and prints it as JSON. Fails where the viewer would.
+
+The viewer begins with the segments, which are what is there at the end, and undoes the events one after another: at each
+moment every block must lie in a segment.
+"""
+
+import json
+import pickle
+import sys
+
+
+def check_segments(segments):
+    for segment in segments:
+        at = segment["address"]
+        for block in segment["blocks"]:
+            assert block["address"] == at, (segment, block)
+            assert block["requested_size"] <= block["size"]
+            at += block["size"]
+        assert at == segment["address"] + segment["total_size"], segment
+        active = [block for block in segment["blocks"] if block["state"] == "active_allocated"]
+        assert sum(block["size"] for block in active) == segment["allocated_size"] == segment["active_size"]
+        assert sum(block["requested_size"] for block in active) == segment["requested_size"]
+
+
+def check_undone(segments, events):
+    rooms = {segment["address"]: segment["total_size"] for segment in segments}
+    active = (block for segment in segments for block in segment["blocks"] if block["state"] == "active_allocated")
+    blocks = {block["address"]: block["requested_size"] for block in active}
+
+    def check_places():
+        ordered = sorted(rooms.items())
+        assert all(a + size <= b for (a, size), (b, _) in zip(ordered, ordered[1:])), ordered
+        for address in blocks:
+            assert any(a <= address < a + size for a, size in ordered), hex(address)
+
+    check_places()
+    for number, event in enumerate(reversed(events)):
+        action, size = event["action"], event["size"]
+        if action == "alloc":
+            assert blocks.pop(event["addr"]) <= size
+        elif action == "free_completed":
+            assert event["addr"] not in blocks
+            blocks[event["addr"]] = size
+        elif action == "free_requested":
+            assert blocks[event["addr"]] == size, event
+        elif action == "segment_alloc":
+            assert rooms.pop(event["addr"]) == size
+        elif action == "segment_free":
+            assert event["addr"] not in rooms
+            rooms[event["addr"]] = size
+        else:
+            assert action == "oom", action
+        if len(events) < 5000 or number % 1000 == 0:
+            check_places()
+
+
+def sharing(snapshot):
+    """How many lists of frames and how many frames there are, as objects and as values."""
+    lists = [event["frames"] for events in snapshot["device_traces"] for event in events if "frames" in event]
+    frames = [frame for stack in lists for frame in stack]
+    values = {json.dumps(frame) for frame in frames}
+    stacks = {json.dumps(stack) for stack in lists}
+    return [len({id(stack) for stack in lists}), len(stacks), len({id(frame) for frame in frames}), len(values)]
+
+
+def main():
+    with open(sys.argv[1], "rb") as file:
+        snapshot = pickle.load(file)
+    check_segments(snapshot["segments"])
+    for device, events in enumerate(snapshot["device_traces"]):
+        check_undone([segment for segment in snapshot["segments"] if segment["device"] == device], events)
+    if len(sys.argv) > 2:
+        counts = [len(events) for events in snapshot["device_traces"]]
+        print(json.dumps({"events": counts, "sharing": sharing(snapshot)}))
+    else:
+        print(json.dumps({"snapshot": snapshot, "sharing": sharing(snapshot)}))
+
+
+main()
