@@ -36,7 +36,8 @@ pub(crate) fn passes(block: &Block, size: usize) -> bool {
 #[inline(never)]
 pub(crate) fn is_chosen(block: &Block, size: usize, every: u64) -> bool {
     if block.left.load(Ordering::Relaxed) == NOT_BEGUN {
-        block.random.set(SEED.fetch_add(GOLDEN, Ordering::Relaxed));
+        // Mixed, since the next thread's begins one step further.
+        block.random.set(mixed(SEED.fetch_add(GOLDEN, Ordering::Relaxed)));
         block.left.store(interval(block, every), Ordering::Relaxed);
     }
     if passes(block, size) {
@@ -58,8 +59,11 @@ fn interval(block: &Block, every: u64) -> u64 {
 fn uniform(block: &Block) -> f64 {
     let state = block.random.get().wrapping_add(GOLDEN);
     block.random.set(state);
-    let mut bits = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^= bits >> 31;
-    ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    ((mixed(state) >> 11) + 1) as f64 / (1_u64 << 53) as f64
+}
+
+const fn mixed(word: u64) -> u64 {
+    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
 }

@@ -29,5 +29,6 @@ pub(crate) fn install(mappings: bool) -> Result<(), InterposeError> {
 pub(crate) mod hooks {
     pub(crate) use super::blocks_functions::*;
     pub(crate) use super::mapping_functions::*;
+    pub(crate) use super::new_functions::*;
     pub(crate) use super::originals::ORIGINALS;
 }

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod blocks;
+mod host;
 mod hot;
 mod mappings;
+mod new;
 mod recorded;
 mod sampling;
 mod sessions;
