@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ._memory_usage import FunctionUsage, Usage, UsageRow
     from ._memory_views import GroupUsage, MemoryTotals, SizeClass
     from ._reading import FunctionCost
+    from ._reading_memory import RecordedMemory
     from ._recording import Recording, Summary, open
     from ._trace import Trace, trace
 
@@ -65,6 +66,7 @@ __all__ = [
     "GroupUsage",
     "Memory",
     "MemoryTotals",
+    "RecordedMemory",
     "Recording",
     "Registration",
     "SizeClass",
@@ -116,6 +118,7 @@ _LATER = {
     "Usage": "_memory_usage",
     "UsageRow": "_memory_usage",
     "UsageTree": "_memory_tree",
+    "RecordedMemory": "_reading_memory",
     "GroupUsage": "_memory_views",
     "MemoryTotals": "_memory_views",
     "SizeClass": "_memory_views",

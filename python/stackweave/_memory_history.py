@@ -24,9 +24,8 @@ NUMBERS = {
 NAMES = {"allocator": "allocators", "tag": "tags", "stack": "stacks"}
 
 
-def table_of(files: _native.OpenedRecording, selection: dict[str, Any]) -> Any:
+def table_of(files: _native.OpenedRecording, selection: dict[str, Any], query: dict[str, Any]) -> Any:
     pyarrow = needed("pyarrow", "to_arrow")
-    query = {"tag": None, "device": None, "temporary": None}
     history = files.memory_history(selection, query)
     if not history["time"] and files.memory(selection, query)["mode"] == "aggregate":
         raise StackweaveError('a recording with mode="aggregate" has no history: figures for each stack only')

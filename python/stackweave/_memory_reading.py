@@ -61,7 +61,7 @@ class MemoryReading(MemoryViews, Recording):
         from ._memory_history import table_of
 
         selection = {"process": process, "thread": thread, "start": start, "end": end}
-        return table_of(self._files(), selection)
+        return table_of(self._files(), selection, EVERY_BLOCK)
 
     def _memory_devices(self) -> list[dict[str, Any]]:
         if self._recorder is None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ._native import CallTree, Event
+    from ._reading_memory import RecordedMemory
 
     _Format = Literal[
         "pstats",
@@ -196,6 +197,27 @@ class Reading(_native.Feed):
         for sentence in self._files().export(_selection(process, thread, start, end), options, request):
             warnings.warn(sentence, stacklevel=2)
         return os.fspath(path)
+
+    def memory(
+        self,
+        *,
+        process: int | None = None,
+        thread: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        tag: str | None = None,
+        temporary: int | None = None,
+    ) -> RecordedMemory:
+        """What memory was used: peak(), leaks() and the other views of stackweave.memory().
+
+        Without arguments it is read from what the recorder knew at its end; a part is counted anew from the events, as
+        are recordings of a program that was killed. temporary is how many other allocations may come before a free that
+        counts as one of temporary memory. The rest is as for events().
+        """
+        from ._reading_memory import RecordedMemory
+
+        query = {"tag": tag, "device": None, "temporary": temporary}
+        return RecordedMemory(self._files(), _selection(process, thread, start, end), query)
 
     def to_arrow(
         self,
