@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use stackweave_testkit::fixtures::{call_through, sw_recurse, sw_sort};
 use stackweave_testkit::ledger::Ledger;
+use stackweave_testkit::library::Library;
 use stackweave_testkit::oracles::{ALL, SIGNAL_SAFE};
 use stackweave_testkit::signals::{SignalStack, Ticker, in_handler, with_handlers};
 use stackweave_testkit::tree::{FUNCTIONS, FramePointers, find_known, walk};
@@ -160,6 +161,57 @@ fn forked_child_captures_rightly_after_its_parent_did() {
         };
         thread::spawn(in_thread).join().unwrap();
     }
+}
+
+/// The state of a thread of this process, as the kernel has it: `S` while it sleeps.
+fn state_of(tid: i32) -> Option<char> {
+    let status = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
+    status.rsplit(") ").next()?.chars().next()
+}
+
+#[test]
+fn capture_inside_of_the_loader_never_waits_for_a_thread_that_waits_for_it() {
+    struct Inside<'a> {
+        ledger: &'a mut Ledger,
+        go: Sender<()>,
+        waiter: i32,
+    }
+    unsafe extern "C" fn with_the_loaders_lock(_: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> i32 {
+        // SAFETY: what is passed below.
+        let inside = unsafe { &mut *data.cast::<Inside<'_>>() };
+        let _ = inside.go.send(());
+        // Two looks in a row, lest it sleeps for something else on its way.
+        let asleep = || state_of(inside.waiter) == Some('S');
+        while !(asleep() && {
+            thread::sleep(Duration::from_millis(20));
+            asleep()
+        }) {}
+        inside.ledger.check_here("inside of the loader", SIGNAL_SAFE);
+        1
+    }
+    let mut ledger = Ledger::new(4096);
+    check_in_recursion(&mut ledger, "before");
+    thread::scope(|scope| {
+        let ((go, goes), (told, tell)) = (channel::<()>(), channel());
+        let waiter = scope.spawn(move || {
+            let mut ledger = Ledger::new(4096);
+            check_in_recursion(&mut ledger, "before the loader is held");
+            // SAFETY: has no conditions.
+            told.send(unsafe { libc::gettid() }).unwrap();
+            goes.recv().unwrap();
+            ledger.check_here("while the loader is held", SIGNAL_SAFE);
+            ledger.verdict()
+        });
+        let waiter_tid = tell.recv().unwrap();
+        // Something is loaded, so that both ask the loader next.
+        let library = Library::open("libBrokenLocale.so.1").expect("glibc has it");
+        let mut inside = Inside { ledger: &mut ledger, go, waiter: waiter_tid };
+        // SAFETY: the callback gets what it expects, which outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(with_the_loaders_lock), (&raw mut inside).cast()) };
+        waiter.join().unwrap().unwrap();
+        drop(library);
+    });
+    ledger.expect_right(4);
 }
 
 #[test]

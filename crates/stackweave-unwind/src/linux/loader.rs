@@ -146,8 +146,8 @@ fn find_by_iteration(pc: u64) -> Option<Module> {
     }
     let mut wanted = Wanted { pc, module: None };
     // SAFETY: the callback fits and `wanted` outlives the call.
-    unsafe { visit_loaded_objects(visit, (&raw mut wanted).cast()) };
-    wanted.module
+    let is_answered = unsafe { visit_loaded_objects(visit, (&raw mut wanted).cast()) };
+    wanted.module.filter(|_| is_answered)
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use stackweave_core::{BuildId, Module, ModuleList};
 
-use crate::platform::loaded_objects::visit_loaded_objects;
+use crate::platform::loaded_objects::visit_patiently;
 
 /// The modules that are loaded now.
 pub(crate) fn modules() -> ModuleList {
     let mut modules: Vec<Module> = Vec::new();
     // SAFETY: the callback fits and `modules` outlives the call.
-    unsafe { visit_loaded_objects(add, (&raw mut modules).cast()) };
+    unsafe { visit_patiently(add, (&raw mut modules).cast()) };
     ModuleList::new(modules)
 }
 

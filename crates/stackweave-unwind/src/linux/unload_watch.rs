@@ -13,7 +13,7 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-use crate::platform::loaded_objects::visit_loaded_objects;
+use crate::platform::loaded_objects::{visit_loaded_objects, visit_patiently};
 use crate::platform::registered_code;
 use crate::stats::UnloadWatch;
 
@@ -90,8 +90,8 @@ impl Watch {
         self.loader() == self.seen_loader && registered_code::removals() == self.seen_removals
     }
 
-    /// Whether code has gone, now that it is not quiet. The loader is not asked in a signal handler:
-    /// there the answer is that it has.
+    /// Whether code has gone, now that it is not quiet. The loader is not asked in a signal handler, nor where another thread
+    /// waits for it: there the answer is that it has.
     #[cold]
     #[inline(never)]
     pub(crate) fn has_lost_code(&mut self, in_signal_handler: bool) -> bool {
@@ -115,7 +115,7 @@ impl Watch {
     }
 }
 
-/// How many objects the loader has unloaded, in all namespaces.
+/// How many objects the loader has unloaded, in all namespaces; [`NOT_ASKED`] if it can't be asked now.
 #[cold]
 #[inline(never)]
 fn ask_loader() -> u64 {
@@ -126,8 +126,8 @@ fn ask_loader() -> u64 {
     }
     let mut unloads = 0u64;
     // SAFETY: the callback fits and `unloads` outlives the call.
-    unsafe { visit_loaded_objects(read, (&raw mut unloads).cast()) };
-    unloads
+    let is_answered = unsafe { visit_loaded_objects(read, (&raw mut unloads).cast()) };
+    if is_answered { unloads } else { NOT_ASKED }
 }
 
 /// What `find_counters` searches, and what it found.
@@ -151,7 +151,7 @@ fn find_counters() -> Option<(*const u64, *const u32)> {
     }
     let mut search = Search { words: global.cast(), count: symbol_size(global)? / 8, found: None };
     // SAFETY: the callback fits and `search` outlives the call.
-    unsafe { visit_loaded_objects(match_counters, (&raw mut search).cast()) };
+    unsafe { visit_patiently(match_counters, (&raw mut search).cast()) };
     search.found
 }
 
