@@ -4,6 +4,7 @@
 
 mod recorded;
 
+use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -224,6 +225,53 @@ fn a_fork_that_nobody_was_told_of_is_found_out() {
         assert_eq!(range(&Read::whole(&recorder.stop().path), 0), (0, 1));
     });
     assert!(folder.is_none_or(|folder| folder.paths().len() == 2));
+}
+
+/// Runs `inside` in a child that has this very memory, as after `vfork`; this thread waits meanwhile.
+fn in_borrowed_memory(inside: &mut dyn FnMut()) {
+    extern "C" fn run(inside: *mut c_void) -> i32 {
+        // SAFETY: what is passed below, and lives.
+        unsafe { (*inside.cast::<&mut dyn FnMut()>())() };
+        0
+    }
+    let mut inside = inside;
+    let mut stack = vec![0_u128; 16 * 1024];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the child runs on a stack of its own, and ends before this goes on.
+    let pid = unsafe { libc::clone(run, stack.as_mut_ptr_range().end.cast(), flags, (&raw mut inside).cast()) };
+    assert!(pid > 0);
+    wait_for(pid);
+}
+
+#[test]
+fn what_a_child_with_borrowed_memory_records_is_its_parents() {
+    let name = "what_a_child_with_borrowed_memory_records_is_its_parents";
+    let folder = in_own_process(name, |folder| {
+        let options = Options {
+            memory: 64 * 1024,
+            flush_every: Duration::from_millis(2),
+            ..Options::new(folder.join("out.swv"))
+        };
+        let recorder = start(options);
+        let mark = mark(&recorder);
+        recorder.record(mark, &[0, 0]);
+        in_borrowed_memory(&mut || (1..50_000).for_each(|which| recorder.record(mark, &[0, which])));
+        recorder.record(mark, &[0, 50_000]);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // The first event of this thread is recorded for it.
+                in_borrowed_memory(&mut || recorder.record(mark, &[1, 0]));
+                // Long enough for the writer to look which threads are gone.
+                for which in 1..150 {
+                    recorder.record(mark, &[1, which]);
+                    thread::sleep(Duration::from_millis(10));
+                }
+            });
+        });
+        let read = Read::whole(&recorder.stop().path);
+        assert_eq!((range(&read, 0), range(&read, 1), read.count()), ((0, 50_000), (0, 149), 50_151));
+    });
+    assert!(folder.is_none_or(|folder| folder.paths().len() == 1));
 }
 
 #[test]

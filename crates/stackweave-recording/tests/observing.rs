@@ -152,6 +152,9 @@ fn notes_are_events_of_a_thread_of_their_own() {
     assert_eq!((&read.marks()[&1], &read.marks()[&2]), (&vec![10, 11], &vec![0]));
     let threads: Vec<&str> = read.dictionary.threads().map(|thread| &*thread.name).collect();
     assert_eq!(threads[1..], ["stackweave"]);
+    let known: Vec<_> = recorder.threads().into_iter().map(|thread| (thread.number, thread.name)).collect();
+    let read: Vec<_> = read.dictionary.threads().map(|thread| (thread.number, thread.name.clone())).collect();
+    assert_eq!(known, read);
     assert_eq!(told.lock().unwrap().events, 1, "nobody is told of their own notes");
 }
 

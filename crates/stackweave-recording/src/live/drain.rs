@@ -201,9 +201,9 @@ impl Drain {
         if let Some(known) = self.lanes.iter_mut().rev().find(|known| known.lane().shared.tid == tid) {
             let number = known.lane().shared.number.get();
             (known.name, known.is_named) = (name, true);
-            self.encoder.thread(number, tid, &known.name);
+            tell_thread(&mut self.encoder, &self.session, (number, tid, &known.name));
         } else if let Some(number) = self.without_lane.get(&tid) {
-            self.encoder.thread(*number, tid, &name);
+            tell_thread(&mut self.encoder, &self.session, (*number, tid, &name));
         }
     }
 
@@ -267,7 +267,7 @@ impl Drain {
         self.notes_thread = Some(number);
         // SAFETY: has no conditions.
         let tid = unsafe { libc::gettid() }.unsigned_abs();
-        self.encoder.thread(number, tid, THREAD_NAME);
+        tell_thread(&mut self.encoder, &self.session, (number, tid, THREAD_NAME));
         number
     }
 
@@ -345,7 +345,8 @@ impl Drain {
         for known in new {
             let tid = known.lane().shared.tid;
             // The kernel has given its number to a new thread.
-            old.iter().filter(|old| old.lane().shared.tid == tid).for_each(|old| gone_threads::end(old.lane));
+            let is_same = |old: &&KnownLane| tid != 0 && old.lane().shared.tid == tid;
+            old.iter().filter(is_same).for_each(|old| gone_threads::end(old.lane));
             if let Some(number) = without.remove(&tid) {
                 known.lane().shared.number.set(number);
             }
@@ -354,7 +355,7 @@ impl Drain {
             known.is_named = given.is_some();
             known.name = given.or_else(|| process::thread_name(tid)).unwrap_or_default();
             known.lane().shared.is_known.set(true);
-            encoder.thread(number, tid, &known.name);
+            tell_thread(encoder, &self.session, (number, tid, &known.name));
         }
     }
 
@@ -369,7 +370,7 @@ impl Drain {
             if let Some(name) = name
                 && name != known.name
             {
-                self.encoder.thread(number, tid, &name);
+                tell_thread(&mut self.encoder, &self.session, (number, tid, &name));
                 known.name = name;
             }
         }
@@ -460,7 +461,8 @@ impl Drain {
         }
         let number = self.session.next_thread();
         self.without_lane.insert(tid, number);
-        self.encoder.thread(number, tid, &process::thread_name(tid).unwrap_or_default());
+        let name = process::thread_name(tid).unwrap_or_default();
+        tell_thread(&mut self.encoder, &self.session, (number, tid, &name));
         number
     }
 
@@ -522,4 +524,10 @@ impl Drain {
             true
         });
     }
+}
+
+/// Tells the file and those who ask what a thread is.
+fn tell_thread(encoder: &mut Encoder, session: &Session, (number, tid, name): (u32, u32, &str)) {
+    encoder.thread(number, tid, name);
+    session.known_threads.tell(number, tid, name);
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Once, Weak};
 use std::{io, ptr};
 
+use super::fork_mark;
 use super::inner::Inner;
 use super::lanes;
 
@@ -22,6 +23,7 @@ pub(super) fn generation() -> u64 {
 /// This process turns out to be a child. Async-signal-safe.
 pub(super) fn begin_generation() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    fork_mark::set();
     lanes::forget_all();
 }
 
@@ -41,6 +43,7 @@ extern "C" fn at_exit() {
 pub(super) fn watch() -> io::Result<()> {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        fork_mark::make();
         let mut key: libc::pthread_key_t = 0;
         // SAFETY: the functions given stay loaded as long as the process uses them; the key has a place.
         unsafe {

@@ -14,8 +14,11 @@ use super::lanes;
 const PATIENCE: u32 = 100;
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// Whether this thread of a process, by the numbers that the kernel has for them, is gone.
+/// Whether this thread of a process, by the numbers that the kernel has for them, is gone; one without a number is not.
 pub(super) fn is_gone(pid: u32, tid: u32) -> bool {
+    if tid == 0 {
+        return false;
+    }
     // SAFETY: signal 0 is sent to nobody.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
     sent != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)

@@ -53,6 +53,7 @@ pub(super) struct Shared {
     pub(super) next_new: AtomicPtr<Lane>,
     /// The number of its thread in the recording, from 1. The writer's: it may have given the thread one before.
     pub(super) number: Cell<u32>,
+    /// 0 if it was not to be known.
     pub(super) tid: u32,
     /// A name that the thread was given, boxed, until the writer takes it.
     name: AtomicPtr<String>,
@@ -106,8 +107,8 @@ impl Lane {
                 is_given_back: AtomicBool::new(false),
                 next_new: AtomicPtr::new(ptr::null_mut()),
                 number: Cell::new(number),
-                // SAFETY: has no conditions.
-                tid: unsafe { libc::gettid() }.unsigned_abs(),
+                // SAFETY: the caller's promise.
+                tid: unsafe { (*session).tid_of_caller() },
                 name: AtomicPtr::new(ptr::null_mut()),
                 full: Tally::new(),
                 interrupted: Tally::new(),

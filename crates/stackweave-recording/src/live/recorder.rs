@@ -16,6 +16,7 @@ use stackweave_store::StackTable;
 use super::chunk_start::{ChunkHook, HookSlot};
 use super::inner::{Inner, VARIABLE};
 use super::kinds::{self, FixedKind, KindNumber, Kinds};
+use super::known_threads::ThreadOf;
 use super::lanes;
 use super::observer::{MakeObserver, Notes};
 use super::options::Options;
@@ -370,6 +371,13 @@ impl Recorder {
     /// says the same again.
     pub fn stop(&self) -> Summary {
         self.0.stop()
+    }
+
+    /// The threads that have recorded and that the writer knows of, also those that have ended: all that the observer was told of.
+    /// The thread of an observer's notes is among them, once there are any.
+    pub fn threads(&self) -> Vec<ThreadOf> {
+        let known = self.0.own_session().map(|session| session.known_threads.all());
+        known.map(|known| known.to_vec()).unwrap_or_default()
     }
 
     /// How it is going.

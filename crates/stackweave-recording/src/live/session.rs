@@ -14,8 +14,10 @@ use stackweave_store::StackTable;
 use super::chunk::{Chunk, FullChunks};
 use super::chunk_start::{ChunkHook, HookSlot};
 use super::fork;
+use super::fork_mark;
 use super::futex::Doorbell;
 use super::kinds::Kinds;
+use super::known_threads::KnownThreads;
 use super::lane::Lane;
 use super::observer::{MakeObserver, Observer};
 use super::observing::Question;
@@ -75,6 +77,7 @@ pub(super) struct Session {
     pub(super) doorbell: Doorbell,
     new_lanes: AtomicPtr<Lane>,
     threads: AtomicU32,
+    pub(super) known_threads: KnownThreads,
     is_closed: AtomicBool,
     pub(super) counts: Counts,
     /// Events of threads that got no lane.
@@ -133,6 +136,7 @@ impl Session {
             doorbell: Doorbell::new(),
             new_lanes: AtomicPtr::new(ptr::null_mut()),
             threads: AtomicU32::new(0),
+            known_threads: KnownThreads::default(),
             is_closed: AtomicBool::new(false),
             counts: Counts::new(),
             no_memory: Tally::new(),
@@ -154,7 +158,15 @@ impl Session {
 
     /// Whether this process is a child that was forked behind our back, and shares nothing with the writer.
     pub(super) fn is_of_another_process(&self) -> bool {
-        std::process::id() != self.pid
+        fork_mark::is_copy().unwrap_or_else(|| std::process::id() != self.pid)
+    }
+
+    /// The number that the kernel has for the calling thread; 0 if the thread runs in this memory for another process, as the
+    /// child of a `vfork` does: then it is not known whose memory it is.
+    pub(super) fn tid_of_caller(&self) -> u32 {
+        // SAFETY: has no conditions.
+        let tid = unsafe { libc::gettid() }.unsigned_abs();
+        if std::process::id() == self.pid { tid } else { 0 }
     }
 
     /// This process is such a child. Its next event will find out as after any other fork.
