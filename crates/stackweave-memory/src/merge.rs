@@ -133,3 +133,109 @@ impl Buffers {
         words * size_of::<u64>() + self.of_threads.capacity() * size_of::<Buffer>() + self.slots.capacity() * 16
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use stackweave_core::{EventKind, NoNames};
+    use stackweave_recording::{KindNumber, Options, Recorder};
+    use stackweave_store::StackTable;
+    use stackweave_testkit::folder::Folder;
+    use stackweave_testkit::random::Random;
+
+    use super::*;
+
+    static STACKS: StackTable = StackTable::new();
+
+    /// Shapes of the built-in kinds, and the numbers of two.
+    fn shapes() -> (Shapes, KindNumber, KindNumber) {
+        let folder = Folder::new();
+        let recorder = Recorder::start(Options::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
+        let mut shapes = Shapes::default();
+        for kind in EventKind::BUILT_IN {
+            shapes.tell(recorder.register(kind.clone()).unwrap(), Shape::of(&kind, 1));
+        }
+        let [free, with] = [EventKind::FREE, EventKind::BEGIN_WITH].map(|kind| recorder.register(kind).unwrap());
+        (shapes, free, with)
+    }
+
+    #[test]
+    fn events_come_out_by_time_and_none_before_it_is_due() {
+        let (shapes, free, with) = shapes();
+        for seed in 0..30 {
+            let (mut random, mut buffers) = (Random::new(seed), Buffers::default());
+            let (mut ticks, mut taken, mut told, mut settled) = (0, Vec::new(), Vec::new(), 0);
+            for _ in 0..200 {
+                let mut words = vec![Vec::new(); 5];
+                for _ in 0..random.below(30) {
+                    let thread = random.below(5);
+                    ticks += random.below(3) as u64;
+                    words[thread].extend([ticks << 8 | u64::from(free.get()), ticks]);
+                    told.push((ticks, thread as u32));
+                    if random.below(4) == 0 {
+                        words[thread].extend([ticks << 8 | u64::from(with.get()), 1, 2, 9, 0x4141, 0x41]);
+                    }
+                }
+                for (thread, words) in words.iter().enumerate() {
+                    assert!(!buffers.push(thread as u32, words));
+                }
+                settled = ticks.saturating_sub(random.below(20) as u64).max(settled);
+                buffers.take_until(settled, &shapes, &mut |event| {
+                    assert!(event.ticks < settled, "seed {seed}");
+                    if event.words.len() == 1 {
+                        taken.push((event.words[0], event.thread));
+                    }
+                });
+                assert_eq!(taken.len(), told.iter().filter(|event| event.0 < settled).count(), "seed {seed}");
+            }
+            buffers.take_until(u64::MAX, &shapes, &mut |event| {
+                taken.extend((event.words.len() == 1).then(|| (event.words[0], event.thread)));
+            });
+            assert!(taken.is_sorted_by_key(|event| event.0), "seed {seed}");
+            let sorted = |mut events: Vec<(u64, u32)>| {
+                events.sort_unstable();
+                events
+            };
+            assert_eq!(sorted(taken), sorted(told), "seed {seed}");
+            assert_eq!((buffers.waiting, buffers.unknown), (0, 0), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn what_is_of_no_known_kind_ends_what_can_be_told_apart() {
+        let (shapes, free, _) = shapes();
+        let mut buffers = Buffers::default();
+        let known = [1 << 8 | u64::from(free.get()), 7];
+        buffers.push(1, &[known[0], known[1], 2 << 8 | 250, 1, 2]);
+        buffers.push(2, &known);
+        let mut taken = 0;
+        buffers.take_until(u64::MAX, &shapes, &mut |_| taken += 1);
+        assert_eq!((taken, buffers.unknown, buffers.waiting), (2, 1, 0));
+    }
+
+    #[test]
+    fn too_much_does_not_wait() {
+        let (shapes, free, _) = shapes();
+        let (mut buffers, mut taken, mut ticks) = (Buffers::default(), 0, 0);
+        let mut most = 0;
+        for _ in 0..3000 {
+            for thread in 1..4 {
+                let mut words = Vec::new();
+                for _ in 0..2048 {
+                    ticks += 1;
+                    words.extend([ticks << 8 | u64::from(free.get()), ticks]);
+                }
+                if buffers.push(thread, &words) {
+                    buffers.take_oldest(&shapes, &mut |_| taken += 1);
+                }
+                most = most.max(buffers.waiting);
+            }
+        }
+        buffers.take_until(u64::MAX, &shapes, &mut |_| taken += 1);
+        assert_eq!((taken, buffers.waiting), (ticks, 0));
+        assert!(most <= MOST_WORDS + 4096, "{most}");
+        // Nothing of it is kept.
+        assert!(buffers.bytes_used() < 8 << 20, "{}", buffers.bytes_used());
+    }
+}

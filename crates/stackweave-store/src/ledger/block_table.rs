@@ -13,7 +13,7 @@ use std::slice;
 use memmap2::{MmapMut, MmapOptions};
 
 use super::places::PlaceId;
-use super::prefetch;
+use super::{prefer_large_pages, prefetch};
 
 /// What is known of a live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,10 @@ struct Slot([u64; 2]);
 const ADDRESS_SHIFT: u32 = 8;
 const SIZE_BITS: u32 = 40;
 const FIRST_SLOTS: usize = 1 << 12;
+/// When there was no memory, it is asked for again after so many blocks.
+const PATIENCE: u32 = 1 << 16;
+/// A table from this size on is in large pages, if the kernel has some: it is touched all over.
+const LARGE: usize = 4 << 20;
 const MIX: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
 impl Slot {
@@ -80,6 +84,8 @@ pub(super) struct BlockTable {
     /// How many slots there are.
     length: usize,
     taken: usize,
+    /// How often it still does without asking for memory, since there was none.
+    patience: u32,
     /// Blocks that fit into no slot.
     others: HashMap<u64, Entry>,
 }
@@ -188,8 +194,10 @@ impl BlockTable {
     /// Twice as many slots. One in eight that is empty is still enough if there is no memory for more.
     #[cold]
     fn grow(&mut self) -> Result<(), Full> {
-        let grown = Self::with_slots((self.length * 2).max(FIRST_SLOTS));
+        self.patience = self.patience.saturating_sub(1);
+        let grown = if self.patience == 0 { Self::with_slots((self.length * 2).max(FIRST_SLOTS)) } else { None };
         let Some(mut grown) = grown else {
+            self.patience = if self.patience == 0 { PATIENCE } else { self.patience };
             return if (self.taken + 1) * 8 <= self.length * 7 { Ok(()) } else { Err(Full) };
         };
         for slot in self.slots().iter().filter(|slot| !slot.is_empty()) {
@@ -202,6 +210,9 @@ impl BlockTable {
     fn with_slots(length: usize) -> Option<Self> {
         let bytes = length.checked_mul(size_of::<Slot>())?;
         let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon().ok()?;
+        if bytes >= LARGE {
+            prefer_large_pages(&map);
+        }
         Some(Self { map: Some(map), length, ..Self::default() })
     }
 

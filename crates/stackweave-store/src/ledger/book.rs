@@ -129,8 +129,7 @@ impl Ledger {
                 return;
             }
         }
-        self.gain(ticks, size, place, weight);
-        self.count(size, place, weight);
+        self.gain_counted(ticks, size, place, weight);
     }
 
     /// A thread gives a block back.
@@ -171,9 +170,10 @@ impl Ledger {
             self.mappings += 1;
             let (end, mapping) = (address.saturating_add(size), self.mappings);
             self.ranges.insert(Range { start: address, end, size, place, mapping, weight });
-            self.gain(ticks, size, place, weight);
+            self.gain_counted(ticks, size, place, weight);
+        } else {
+            self.count(size, place, weight);
         }
-        self.count(size, place, weight);
     }
 
     /// A thread unmaps addresses: mappings, or parts of them.
@@ -279,6 +279,18 @@ impl Ledger {
         let rises = self.sum.will_rise(weight.bytes);
         for account in [self.places.account(place), &mut self.classes[class_of(size)]] {
             account.keep_peak(&self.sum);
+            account.add((weight.blocks, weight.bytes));
+        }
+        self.sum.add(ticks, (weight.blocks, weight.bytes), rises);
+    }
+
+    /// The same of what was taken just now: both at once, since nothing is done more often.
+    #[inline]
+    fn gain_counted(&mut self, ticks: u64, size: u64, place: PlaceId, weight: Weight) {
+        let rises = self.sum.will_rise(weight.bytes);
+        for account in [self.places.account(place), &mut self.classes[class_of(size)]] {
+            account.keep_peak(&self.sum);
+            account.count(weight);
             account.add((weight.blocks, weight.bytes));
         }
         self.sum.add(ticks, (weight.blocks, weight.bytes), rises);

@@ -19,6 +19,10 @@ mod block_table;
 mod book;
 mod figures;
 mod high_water;
+#[cfg(target_os = "linux")]
+mod large_pages_linux;
+#[cfg(not(target_os = "linux"))]
+mod large_pages_portable;
 mod late;
 mod places;
 #[cfg(not(target_arch = "x86_64"))]
@@ -29,6 +33,10 @@ mod ranges;
 mod recent;
 mod sampling;
 
+#[cfg(target_os = "linux")]
+use large_pages_linux::prefer_large_pages;
+#[cfg(not(target_os = "linux"))]
+use large_pages_portable::prefer_large_pages;
 #[cfg(not(target_arch = "x86_64"))]
 use prefetch_portable::prefetch;
 #[cfg(target_arch = "x86_64")]

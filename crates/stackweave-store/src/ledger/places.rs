@@ -24,15 +24,19 @@ pub(super) struct Places {
     index: Vec<u32>,
     last: (Place, PlaceId),
     pub(super) is_incomplete: bool,
+    /// How often it still does without asking for memory, since there was none.
+    patience: u32,
 }
 
 const FIRST_INDEX: usize = 256;
+/// When there was no memory, it is asked for again after so many places.
+const PATIENCE: u32 = 1 << 12;
 
 impl Places {
     pub(super) fn new() -> Self {
         let nowhere = Record { place: Place::default(), account: Account::default() };
         let last = (Place::default(), PlaceId(0));
-        Self { records: vec![nowhere], index: vec![0; FIRST_INDEX], last, is_incomplete: false }
+        Self { records: vec![nowhere], index: vec![0; FIRST_INDEX], last, is_incomplete: false, patience: 0 }
     }
 
     /// The number of a place, a new one if it is new.
@@ -60,9 +64,11 @@ impl Places {
 
     #[cold]
     fn add(&mut self, slot: usize, place: Place) -> PlaceId {
-        let number = u32::try_from(self.records.len()).ok().filter(|_| self.has_room());
+        self.patience = self.patience.saturating_sub(1);
+        let number = u32::try_from(self.records.len()).ok().filter(|_| self.patience == 0 && self.has_room());
         let Some(number) = number else {
             self.is_incomplete = true;
+            self.patience = if self.patience == 0 { PATIENCE } else { self.patience };
             return PlaceId(0);
         };
         self.records.push(Record { place, account: Account::default() });
