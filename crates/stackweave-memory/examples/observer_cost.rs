@@ -78,10 +78,10 @@ fn main() {
                 if turn % 4000 == 3999 || turn + 1 == live {
                     let spent = round(&mut buffers, ticks + 60);
                     if is_filling {
-                        filling += spent
+                        filling += spent;
                     } else {
-                        working += spent
-                    };
+                        working += spent;
+                    }
                     events += if is_filling { 0 } else { 8000 };
                 }
             }

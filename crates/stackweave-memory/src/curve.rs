@@ -54,18 +54,25 @@ impl Curve {
         Self { every, next: None, resident: Line::new("memory.rss"), taken: Vec::new() }
     }
 
-    /// Adds the points of an interval that is over.
-    pub(crate) fn settle(&mut self, ticks: u64, books: &mut Books, counter: KindNumber, notes: &mut Notes) {
+    /// Adds the points of an interval that is over. Gives the size of the process, if it was looked at.
+    pub(crate) fn settle(&mut self, ticks: u64, books: &mut Books, to: (KindNumber, &mut Notes)) -> Option<u64> {
         let now = Instant::now();
-        if self.next.is_none_or(|next| now >= next) {
-            self.next = now.checked_add(self.every);
-            self.add(ticks, books, counter, notes);
+        if self.next.is_some_and(|next| now < next) {
+            return None;
         }
+        self.next = now.checked_add(self.every);
+        self.add(ticks, books, to)
     }
 
-    /// Adds what is known now.
-    pub(crate) fn add(&mut self, ticks: u64, books: &mut Books, counter: KindNumber, notes: &mut Notes) {
-        if let Some(bytes) = resident_bytes() {
+    /// Adds what is known now. Gives the size of the process.
+    pub(crate) fn add(
+        &mut self,
+        ticks: u64,
+        books: &mut Books,
+        (counter, notes): (KindNumber, &mut Notes),
+    ) -> Option<u64> {
+        let resident = resident_bytes();
+        if let Some(bytes) = resident {
             self.resident.add(ticks, bytes, (counter, notes));
         }
         for (at, book) in books.all.iter_mut().enumerate() {
@@ -81,5 +88,6 @@ impl Curve {
             }
             line.add(ticks, now, (counter, notes));
         }
+        resident
     }
 }

@@ -18,6 +18,7 @@ use crate::curve::Curve;
 use crate::meaning::{Shape, Shapes};
 use crate::merge::Buffers;
 use crate::options::{MemoryOptions, Mode};
+use crate::platform;
 use crate::quiet::Quiet;
 use crate::snapshot::{self, BlockOrigin, Snapshot, SnapshotKinds};
 
@@ -65,6 +66,22 @@ impl Pace {
     }
 }
 
+/// A size at which something is done, once each time that it is reached.
+#[derive(Debug)]
+struct Threshold {
+    bytes: u64,
+    is_armed: bool,
+}
+
+impl Threshold {
+    /// Whether it is reached, and was not since the size was a tenth below it.
+    fn is_reached(&mut self, bytes: u64) -> bool {
+        let is_reached = self.is_armed && bytes >= self.bytes;
+        self.is_armed = !is_reached && (self.is_armed || bytes < self.bytes - self.bytes / 10);
+        is_reached
+    }
+}
+
 /// Keeps the ledgers of a recording.
 pub struct LedgerObserver {
     shapes: Shapes,
@@ -81,6 +98,7 @@ pub struct LedgerObserver {
     /// When the next snapshot is due, and how many events the last had.
     next_snapshot: Instant,
     snapshot_events: u64,
+    dump_at: Threshold,
 }
 
 impl fmt::Debug for LedgerObserver {
@@ -119,6 +137,7 @@ impl LedgerObserver {
             snapshots: 0,
             next_snapshot: Instant::now() + SNAPSHOT_EVERY,
             snapshot_events: 0,
+            dump_at: Threshold { bytes: options.dump_at_rss.unwrap_or(u64::MAX), is_armed: true },
         }
     }
 
@@ -198,11 +217,11 @@ impl Observer for LedgerObserver {
         self.enter_until(ticks);
         self.settled = self.settled.max(ticks);
         self.pace.look(self.settled);
-        if let Some(counter) = self.counter {
-            self.curve.settle(self.settled, &mut self.books, counter, notes);
-        }
+        let counter = self.counter;
+        let resident = counter.and_then(|counter| self.curve.settle(self.settled, &mut self.books, (counter, notes)));
         let is_due = !self.has_history && self.books.entered != self.snapshot_events;
-        if is_due && Instant::now() >= self.next_snapshot {
+        let is_reached = resident.is_some_and(|bytes| self.dump_at.is_reached(bytes));
+        if is_reached || platform::take_dump_request() || is_due && Instant::now() >= self.next_snapshot {
             self.write_snapshot(ticks, notes);
         }
     }
@@ -212,7 +231,7 @@ impl Observer for LedgerObserver {
         self.settled = self.settled.max(ticks);
         self.pace.look(self.settled);
         if let Some(counter) = self.counter {
-            self.curve.add(self.settled, &mut self.books, counter, notes);
+            self.curve.add(self.settled, &mut self.books, (counter, notes));
         }
         self.write_snapshot(ticks, notes);
     }
@@ -227,5 +246,29 @@ impl Observer for LedgerObserver {
 
     fn as_any(&mut self) -> &mut dyn Any {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_reached_once_each_time() {
+        let mut threshold = Threshold { bytes: 1000, is_armed: true };
+        let sizes = [900, 999, 1000, 1001, 950, 1000, 899, 999, 1200, 1300];
+        let reached: Vec<u64> = sizes.into_iter().filter(|bytes| threshold.is_reached(*bytes)).collect();
+        assert_eq!(reached, [1000, 1200]);
+        assert!(!Threshold { bytes: u64::MAX, is_armed: true }.is_reached(1 << 50));
+    }
+
+    #[test]
+    fn ticks_become_time_by_what_was_seen_of_the_clock() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.duration(5), Duration::ZERO);
+        let began = Instant::now();
+        pace.first = Some((began, 1000));
+        pace.last = Some((began + Duration::from_secs(2), 7000));
+        assert_eq!(pace.duration(1500), Duration::from_millis(500));
     }
 }

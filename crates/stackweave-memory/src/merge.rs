@@ -207,7 +207,7 @@ mod tests {
         let (shapes, free, _) = shapes();
         let mut buffers = Buffers::default();
         let known = [1 << 8 | u64::from(free.get()), 7];
-        buffers.push(1, &[known[0], known[1], 2 << 8 | 250, 1, 2]);
+        buffers.push(1, &[known[0], known[1], 0x2fa, 1, 2]);
         buffers.push(2, &known);
         let mut taken = 0;
         buffers.take_until(u64::MAX, &shapes, &mut |_| taken += 1);

@@ -364,3 +364,52 @@ fn spikes_are_in_the_curve_and_nothing_where_nothing_changes() {
     assert!(points("memory.rss").iter().all(|bytes| *bytes > 100_000.0));
     assert!(!points("memory.rss").is_empty());
 }
+
+#[test]
+fn a_size_that_is_reached_has_a_snapshot_written() {
+    let folder = Folder::new();
+    let options =
+        MemoryOptions { curve_every: Duration::from_millis(1), dump_at_rss: Some(1), ..MemoryOptions::default() };
+    let (recorder, kinds) = start(&folder.file("out.swv"), &options);
+    recorder.record(kinds.of(Allocator::Malloc), &[0x1000, 10, 0]);
+    for _ in 0..5 {
+        ask(&recorder, |_| thread::sleep(Duration::from_millis(2)));
+    }
+    recorder.stop();
+    let (_, events) = read(&folder.file("out.swv"));
+    // Once, and at the end.
+    assert_eq!(events.iter().filter(|event| event.kind == EventKind::MEMORY_TOTAL).count(), 2);
+}
+
+#[test]
+fn a_forked_child_has_ledgers_of_its_own() {
+    let folder = Folder::new();
+    let (recorder, kinds) = start(&folder.file("out.swv"), &MemoryOptions::default());
+    recorder.record(kinds.of(Allocator::Malloc), &[0x1000, 10, 0]);
+    ask(&recorder, |_| ());
+    // SAFETY: the child records, stops, and leaves without running what its parent has set up.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        recorder.record(kinds.of(Allocator::Malloc), &[0x2000, 7, 0]);
+        recorder.record(kinds.free, &[0x1000]);
+        recorder.stop();
+        // SAFETY: has no conditions.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: a child of this process, and a place for its status.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+    recorder.stop();
+    let mut totals: Vec<(u64, u64)> = folder
+        .paths()
+        .iter()
+        .map(|path| {
+            let (process, events) = read(path);
+            let own = &written(&process, &events)[&-1].totals;
+            (own.figures.live_bytes, own.unknown_frees)
+        })
+        .collect();
+    totals.sort_unstable();
+    assert_eq!(totals, [(7, 1), (10, 0)]);
+}
