@@ -33,7 +33,26 @@ fn main() {
     };
     plugin("plugin_inner", ["-DSW_OUTER=0x148", "-DSW_INNER=0x210"]);
     plugin("plugin_outer", ["-DSW_OUTER=0x210", "-DSW_INNER=0x148"]);
+    allocating_libraries(&fixtures, &out);
     shared_library(&fixtures, &out, "lazy", "lazy.c", &[TABLES, NO_FRAME_POINTER, "-fplt", "-Wl,-z,lazy"]);
+}
+
+/// The libraries whose calls of `malloc` are led elsewhere: each way in which such calls are bound.
+fn allocating_libraries(fixtures: &Path, out: &Path) {
+    let allocating = |name: &str, flags: &[&str]| shared_library(fixtures, out, name, "allocating.c", flags);
+    allocating("alloc_now", &["-fplt", "-Wl,-z,now,-z,relro"]);
+    allocating("alloc_lazy", &["-fplt", "-Wl,-z,lazy,-z,relro"]);
+    allocating("alloc_ibt", &["-fplt", "-fcf-protection=full", "-Wl,-z,lazy,-z,ibtplt"]);
+    allocating("alloc_norelro", &["-fplt", "-Wl,-z,now,-z,norelro"]);
+    allocating("alloc_noplt", &["-fno-plt", "-Wl,-z,now", "-Wl,--hash-style=sysv"]);
+    allocating("alloc_packed", &["-fno-plt", "-Wl,-z,pack-relative-relocs", "-Wl,--hash-style=gnu"]);
+    allocating("alloc_later", &["-fplt", "-Wl,-z,now", "-DSW_CONSTRUCTOR"]);
+    allocating("alloc_own", &["-fplt", "-Wl,-z,now", "-DSW_OWN_MALLOC", "-fno-builtin"]);
+    allocating("alloc_own_lazy", &["-fplt", "-Wl,-z,lazy", "-DSW_OWN_MALLOC", "-fno-builtin"]);
+    allocating("alloc_finder", &["-fplt", "-Wl,-z,now", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/nested"]);
+    let nested = out.join("nested");
+    std::fs::create_dir_all(&nested).expect("a folder can be made");
+    shared_library(fixtures, &nested, "alloc_nested", "allocating.c", &["-fplt", "-Wl,-z,now"]);
 }
 
 fn base() -> cc::Build {

@@ -82,6 +82,24 @@ pub const PLUGIN_OUTER: &str = env!("SW_PLUGIN_OUTER");
 /// The lazily bound library of `lazy.c`.
 pub const LAZY: &str = env!("SW_LAZY");
 
+/// A library of `allocating.c`, in one of the ways in which its calls are bound.
+pub const ALLOCATING: [(&str, &str); 6] = [
+    ("now", env!("SW_ALLOC_NOW")),
+    ("lazy", env!("SW_ALLOC_LAZY")),
+    ("ibt", env!("SW_ALLOC_IBT")),
+    ("norelro", env!("SW_ALLOC_NORELRO")),
+    ("noplt", env!("SW_ALLOC_NOPLT")),
+    ("packed", env!("SW_ALLOC_PACKED")),
+];
+/// The same with a constructor that allocates.
+pub const ALLOCATING_LATER: &str = env!("SW_ALLOC_LATER");
+/// The same with a `malloc` of its own, bound at once and by the first call.
+pub const ALLOCATING_OWN: [&str; 2] = [env!("SW_ALLOC_OWN"), env!("SW_ALLOC_OWN_LAZY")];
+/// The same, which finds libraries in the folder `nested` beside it.
+pub const ALLOCATING_FINDER: &str = env!("SW_ALLOC_FINDER");
+/// The same, in that folder.
+pub const ALLOCATING_NESTED: &str = env!("SW_ALLOC_NESTED");
+
 extern "C" fn run_action(data: *mut c_void) {
     // SAFETY: `call_through` passes a pointer to its `action`, which outlives the fixture's run.
     let action = unsafe { &mut *data.cast::<&mut dyn FnMut()>() };

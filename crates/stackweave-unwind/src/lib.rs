@@ -53,6 +53,7 @@ mod platform;
 mod platform;
 
 use core::ffi::c_void;
+use core::ptr::NonNull;
 
 pub use captured::Captured;
 #[cfg(feature = "fuzzing")]
@@ -113,6 +114,12 @@ pub fn prepare() {
 /// loader, allocates, and is not for signal handlers.
 pub fn modules() -> ModuleList {
     platform::modules()
+}
+
+/// The loader's own counter of the modules that it ever loaded, which it changes before any code of a later one can run. For
+/// reading only, by volatile loads; it never goes away. None where it was not found.
+pub fn loads_counter() -> Option<NonNull<u64>> {
+    platform::loads_counter()
 }
 
 /// Totals over all threads since the process began.

@@ -67,6 +67,10 @@ pub(crate) fn modules() -> ModuleList {
     ModuleList::default()
 }
 
+pub(crate) fn loads_counter() -> Option<NonNull<u64>> {
+    None
+}
+
 pub(crate) fn stats() -> Stats {
     Stats::none(UnloadWatch::NeverUnloads)
 }

@@ -45,4 +45,4 @@ pub use options::{Options, Ring, WhenFull};
 pub use outcome::{FlushError, RecorderStats, StartError, Summary};
 pub use recorder::Recorder;
 pub use session::{Waiter, set_waiter};
-pub use unwaiting::Unwaiting;
+pub use unwaiting::{Unwaiting, never_wait_while};

@@ -1,6 +1,7 @@
 //! Threads that must not wait for the writer.
 
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 use super::thread_words;
 
@@ -28,7 +29,15 @@ impl Drop for Unwaiting {
     }
 }
 
-/// Whether the calling thread has one.
+static HOLDS: OnceLock<fn() -> bool> = OnceLock::new();
+
+/// Lets a thread say, when it finds no room, whether it holds what the writer may need: it does not wait then, as with an
+/// [`Unwaiting`]. For all recordings of the process; the first one that is given stays.
+pub fn never_wait_while(holds: fn() -> bool) {
+    let _ = HOLDS.set(holds);
+}
+
+/// Whether the calling thread must not wait.
 pub(super) fn is_unwaiting() -> bool {
-    thread_words::unwaiting() > 0
+    thread_words::unwaiting() > 0 || HOLDS.get().is_some_and(|holds| holds())
 }

@@ -1,5 +1,5 @@
 //! Capture on Linux. The platform's contract (see `unsupported.rs` for its twin): `capture`,
-//! `capture_with_stack_pointers`, `capture_from_context`, `prepare`, `stats`, `modules`, `register_code`,
+//! `capture_with_stack_pointers`, `capture_from_context`, `prepare`, `stats`, `modules`, `loads_counter`, `register_code`,
 //! `RegisteredCode` and `ThreadMemory`.
 
 mod arch;
@@ -37,6 +37,7 @@ pub(crate) use module_list::modules;
 pub use registered_code::{RegisteredCode, register_code};
 pub use thread_memory::ThreadMemory;
 pub(crate) use thread_state::stats;
+pub(crate) use unload_watch::loads_counter;
 
 #[inline(always)]
 pub(crate) fn capture(frames: &mut [CodeAddress], skip: usize) -> Captured {

@@ -10,7 +10,7 @@
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
-use core::ptr;
+use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use crate::platform::loaded_objects::{visit_loaded_objects, visit_patiently};
@@ -50,6 +50,11 @@ pub(crate) fn kind() -> UnloadWatch {
         return kind;
     }
     [UnloadWatch::Counters, UnloadWatch::AskLoader, UnloadWatch::NeverUnloads][usize::from(known - 1) % 3]
+}
+
+/// The counter of loads, where it was found.
+pub(crate) fn loads_counter() -> Option<NonNull<u64>> {
+    (kind() == UnloadWatch::Counters).then(|| NonNull::new(LOADS.load(Ordering::Relaxed))).flatten()
 }
 
 fn find_kind() -> UnloadWatch {
@@ -212,6 +217,17 @@ mod tests {
         }
         assert!(!watch.is_quiet());
         assert!(watch.has_lost_code(false), "unloaded");
+    }
+
+    #[test]
+    fn the_counter_of_loads_counts_them() {
+        let counter = loads_counter().unwrap();
+        // SAFETY: the loader's own word.
+        let read = || unsafe { counter.as_ptr().read_volatile() };
+        let before = read();
+        // SAFETY: a small library that nothing else uses, loaded and unloaded.
+        unsafe { libc::dlclose(libc::dlopen(c"libBrokenLocale.so.1".as_ptr(), libc::RTLD_NOW)) };
+        assert!(read() > before);
     }
 
     #[test]

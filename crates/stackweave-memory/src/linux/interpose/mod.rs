@@ -1,44 +1,92 @@
-//! Stand-in.
-#![allow(missing_docs, dead_code, reason = "a stand-in")]
-use std::ffi::CStr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! Functions of ours in the place of those that every loaded module calls through its tables.
+//!
+//! A module reaches a function of another by a slot of its own, which the loader fills in. Slots that hold what the loader
+//! would put there are led to a hook; one that holds anything else is foreign (another tool's, another allocator's) and
+//! stays. Nothing but slots is written, nothing is allocated, no lock is waited for in a hook, and the loader's own calls are
+//! never in between: what the program loads is found, bound and named as without us.
+//!
+//! | file | knows |
+//! |---|---|
+//! | `definitions` | where the originals are, and which functions are led at all |
+//! | `module`, `relocations` | where a module's slots are, by its own account, every read checked |
+//! | `slots` | what a slot holds, and how it is written on a read-only page |
+//! | `loader` | the loader's counter of loads, and its locks |
+//! | `visited`, `walk` | what is known of each module, and a walk over all |
+//! | `refresh`, `turns` | when, and under which locks |
+//! | `loading` | the hooks of `dlopen` and `dlsym` |
 
+mod arch;
+mod definitions;
+mod loader;
+mod loading;
+mod module;
+mod refresh;
+mod relocations;
+mod slots;
+#[cfg(test)]
+mod stress_tests;
+#[cfg(test)]
+mod tests;
+mod turns;
+mod visited;
+mod walk;
+
+use core::ffi::CStr;
+use core::fmt;
+use core::sync::atomic::AtomicUsize;
+
+#[cfg(test)]
+use refresh::recheck;
+pub(crate) use refresh::{install, refresh_if_needed, remove, stats};
+
+/// A function and what takes its place.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: &'static CStr,
+    /// The address of a function with the same type. It is called for ever: the program may have copied it.
     pub(crate) hook: usize,
+    /// Where the original is, 0 if there is none. Known before the hook is first called.
     pub(crate) original: &'static AtomicUsize,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct InterposeError;
-impl std::fmt::Display for InterposeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the system's functions can't be replaced")
+/// Why no function was led anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterposeError {
+    /// The program has no dynamic loader, or has no slots.
+    NothingToLead,
+    /// All slots are another tool's.
+    Taken,
+    /// They are led already.
+    Installed,
+    /// The loader did not become free.
+    Busy,
+    /// The kernel gave no memory.
+    NoMemory,
+}
+
+impl fmt::Display for InterposeError {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::NothingToLead => {
+                "this program calls its allocator in a way that can't be watched: it is linked statically"
+            }
+            Self::Taken => "another tool watches the allocator of this process already",
+            Self::Installed => "the allocator of this process is watched already",
+            Self::Busy => "the dynamic loader of this process is busy, or was when it forked",
+            Self::NoMemory => "the kernel has no memory left",
+        })
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+impl core::error::Error for InterposeError {}
+
+/// What was found in the modules that are loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InterposeStats {
+    /// Modules with a slot of ours.
     pub(crate) modules: u64,
+    /// Slots that lead to a hook.
     pub(crate) slots: u64,
+    /// Slots of the same functions that hold something else.
     pub(crate) foreign_slots: u64,
-}
-
-pub(crate) fn install(functions: &'static [Function]) -> Result<(), InterposeError> {
-    for function in functions {
-        // SAFETY: a C string.
-        let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, function.name.as_ptr()) };
-        function.original.store(address.addr(), Ordering::Release);
-    }
-    Ok(())
-}
-
-pub(crate) fn remove() {}
-
-#[inline(always)]
-pub(crate) fn refresh_if_needed() {}
-
-pub(crate) fn stats() -> InterposeStats {
-    InterposeStats::default()
 }

@@ -1,0 +1,246 @@
+//! The loader's counter of loads, and its two locks.
+//!
+//! glibc holds one recursive lock from the begin of a `dlopen` to its end, constructors included, and another while its list of
+//! modules changes or is walked. Both lie in `_rtld_global`, one after the other, shortly before the counter. The second is
+//! known by its owner while `dl_iterate_phdr` calls back; the first lies before it.
+//!
+//! Who has the first finds every module bound, but for those that its own thread is loading. In a hook they are only
+//! tried: a hook never waits for the loader.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+
+type Mutex = libc::pthread_mutex_t;
+
+/// What is known of the loader.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loader {
+    /// Changes with every load. Null: not found.
+    pub(super) loads: *const u64,
+    locks: Option<Locks>,
+}
+
+// SAFETY: the pointers are to data of the loader, which never goes away and is for all threads.
+unsafe impl Send for Loader {}
+// SAFETY: as above.
+unsafe impl Sync for Loader {}
+
+#[derive(Clone, Copy, Debug)]
+struct Locks {
+    /// Held while modules are loaded and unloaded.
+    load: *mut Mutex,
+    /// Held while the list of modules changes or is walked.
+    list: *mut Mutex,
+}
+
+// SAFETY: as above.
+unsafe impl Send for Locks {}
+// SAFETY: as above.
+unsafe impl Sync for Locks {}
+
+/// The parts of a `pthread_mutex_t` that its ABI fixes.
+#[repr(C)]
+struct MutexParts {
+    lock: i32,
+    count: u32,
+    owner: i32,
+    users: u32,
+    kind: i32,
+}
+
+/// How long to try for a lock that is only ever held for a moment.
+pub(super) const PATIENCE: u32 = 100_000;
+
+impl Loader {
+    pub(super) fn find() -> Self {
+        let loads = stackweave_unwind::loads_counter().map_or(ptr::null(), |loads| loads.as_ptr().cast_const());
+        Self { loads, locks: find_locks(loads) }
+    }
+
+    /// Both locks, if nobody has them.
+    pub(super) fn try_enter(&self) -> Option<Inside<'_>> {
+        let inside = Inside { load: try_lock(self.locks?.load)?, list: Some(try_lock(self.locks?.list)?) };
+        // In a signal handler that has interrupted the loader, or in somebody's walk.
+        (!inside.list.as_ref().is_some_and(Held::is_inner)).then_some(inside)
+    }
+
+    /// Waits until nobody loads modules, as `dlsym` does.
+    pub(super) fn wait_for_loads(&self) -> Settled<'_> {
+        let Some(locks) = self.locks else {
+            let mut info = core::mem::MaybeUninit::<libc::Dl_info>::uninit();
+            // SAFETY: takes the loader's lock and gives it back; the address is only compared.
+            unsafe { libc::dladdr(ptr::from_ref(self).cast(), info.as_mut_ptr()) };
+            return Settled { load: None, list: None };
+        };
+        // SAFETY: a mutex of the loader.
+        let is_held = unsafe { libc::pthread_mutex_lock(locks.load) } == 0;
+        Settled { load: is_held.then(|| Held::new(locks.load)), list: Some(locks.list) }
+    }
+
+    /// Whether this thread is inside `dlopen` or `dlclose`.
+    pub(super) fn is_loading(&self) -> bool {
+        let Some(locks) = self.locks else { return false };
+        // SAFETY: a mutex of the loader; the owner is a word, and it is ours only if we have put it there.
+        unsafe { (&raw const (*locks.load.cast::<MutexParts>()).owner).read_volatile() == libc::gettid() }
+    }
+}
+
+/// A lock of the loader that this thread has.
+#[derive(Debug)]
+pub(super) struct Held<'a>(*mut Mutex, core::marker::PhantomData<&'a Loader>);
+
+impl Held<'_> {
+    fn new(mutex: *mut Mutex) -> Self {
+        Self(mutex, core::marker::PhantomData)
+    }
+
+    /// Whether this thread had it before.
+    fn is_inner(&self) -> bool {
+        // SAFETY: the mutex is the loader's, and held: the count is ours.
+        unsafe { (*self.0.cast::<MutexParts>()).count > 1 }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // SAFETY: this thread has it.
+        unsafe { libc::pthread_mutex_unlock(self.0) };
+    }
+}
+
+fn try_lock<'a>(mutex: *mut Mutex) -> Option<Held<'a>> {
+    // SAFETY: a mutex of the loader.
+    (unsafe { libc::pthread_mutex_trylock(mutex) } == 0).then(|| Held::new(mutex))
+}
+
+/// Both locks.
+#[derive(Debug)]
+pub(super) struct Inside<'a> {
+    load: Held<'a>,
+    /// None if the locks are not known.
+    list: Option<Held<'a>>,
+}
+
+impl Inside<'_> {
+    /// Whether this thread is loading, and modules may not yet be bound.
+    pub(super) fn is_loading(&self) -> bool {
+        self.load.is_inner()
+    }
+}
+
+/// The first lock, or the knowledge that it was free a moment ago.
+#[derive(Debug)]
+pub(super) struct Settled<'a> {
+    load: Option<Held<'a>>,
+    list: Option<*mut Mutex>,
+}
+
+impl<'a> Settled<'a> {
+    /// Whether this thread is loading, and modules may not yet be bound.
+    pub(super) fn is_loading(&self) -> bool {
+        self.load.as_ref().is_some_and(Held::is_inner)
+    }
+
+    /// The lock of the list.
+    pub(super) fn try_list(&self) -> List<'a> {
+        let Some(list) = self.list else { return List::Unknown };
+        match try_lock(list) {
+            None => List::Busy,
+            Some(held) if held.is_inner() => List::Walked,
+            Some(held) => List::Held(held),
+        }
+    }
+}
+
+/// The lock of the list.
+#[derive(Debug)]
+pub(super) enum List<'a> {
+    #[expect(dead_code, reason = "held until it is dropped")]
+    Held(Held<'a>),
+    /// It is not known; `dl_iterate_phdr` takes it.
+    Unknown,
+    /// Another thread has it, for a moment.
+    Busy,
+    /// This thread is walking the list.
+    Walked,
+}
+
+struct Search {
+    loads: *const u64,
+    first: *const u8,
+    found: Option<Locks>,
+}
+
+fn find_locks(loads: *const u64) -> Option<Locks> {
+    if loads.is_null() {
+        return None;
+    }
+    // SAFETY: dlsym with a literal name.
+    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr()) };
+    let mut search = Search { loads, first: global.cast_const().cast(), found: None };
+    // SAFETY: the callback fits and `search` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(match_locks), (&raw mut search).cast()) };
+    search.found
+}
+
+unsafe extern "C" fn match_locks(_: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+    /// So many locks may lie between the list's and the counter, and that one itself.
+    const AWAY: usize = 3;
+    // SAFETY: `search` is what `find_locks` passed.
+    let search = unsafe { &mut *search.cast::<Search>() };
+    // SAFETY: no preconditions.
+    let me = unsafe { libc::gettid() };
+    let parts = |away: usize| {
+        let address = search.loads.addr().checked_sub(away * size_of::<Mutex>())?;
+        let mutex = search.loads.cast::<MutexParts>().with_addr(address);
+        // SAFETY: checked to lie in `_rtld_global`, which begins at `first` and reaches to the counter.
+        (address >= search.first.addr()).then(|| unsafe { (mutex.cast_mut(), mutex.read_volatile()) })
+    };
+    let is_recursive = |parts: &MutexParts| parts.kind == libc::PTHREAD_MUTEX_RECURSIVE;
+    for away in 1..=AWAY {
+        let (Some((list, ours)), Some((load, before))) = (parts(away), parts(away + 1)) else { return 1 };
+        if is_recursive(&ours) && ours.owner == me && is_recursive(&before) {
+            search.found = Some(Locks { load: load.cast(), list: list.cast() });
+            return 1;
+        }
+    }
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_locks_are_found_and_are_those_of_the_loader() {
+        let loader = Loader::find();
+        assert!(!loader.loads.is_null());
+        let locks = loader.locks.unwrap();
+        assert!(!loader.is_loading());
+        let meeting = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            // A thread needs the first lock to begin and to end.
+            let other = scope.spawn(|| {
+                meeting.wait();
+                meeting.wait();
+                let locks = &locks;
+                let free = [locks.load, locks.list].map(|lock| try_lock(lock).is_some());
+                meeting.wait();
+                free
+            });
+            meeting.wait();
+            let settled = loader.wait_for_loads();
+            assert!(loader.is_loading() && !settled.is_loading());
+            meeting.wait();
+            meeting.wait();
+            drop(settled);
+            assert_eq!(other.join().unwrap(), [false, true]);
+        });
+        assert!(!loader.is_loading());
+        let inside = loader.try_enter().unwrap();
+        assert!(!inside.is_loading());
+        assert!(loader.try_enter().is_none(), "a thread that walks is not disturbed");
+        drop(inside);
+        assert!(try_lock(locks.list).is_some());
+    }
+}

@@ -1,0 +1,65 @@
+//! The entries by which a module says what belongs into its slots.
+
+use crate::platform::interpose::arch;
+use crate::platform::interpose::module::Module;
+
+/// An entry of `DT_RELA` or `DT_JMPREL`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Relocation {
+    offset: u64,
+    info: u64,
+    addend: i64,
+}
+
+/// How a slot is filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Binding {
+    /// When the module is loaded, or by the first call through it.
+    ByCall,
+    /// When the module is loaded.
+    AtLoad,
+}
+
+/// A slot for a function of a known name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) address: u64,
+    pub(super) binding: Binding,
+    /// Where the module itself defines the function.
+    pub(super) own_definition: Option<u64>,
+}
+
+/// Calls `visit` with each slot of the module whose symbol `find` knows, and what it knows of it. `find` gets the strings
+/// from the name's first byte on.
+pub(super) fn visit_slots<T: Copy>(
+    module: &Module<'_>,
+    mut find: impl FnMut(&[u8]) -> Option<T>,
+    mut visit: impl FnMut(Slot, T),
+) {
+    // Neighbours often name the same symbol.
+    let mut last: (u32, Option<(Option<u64>, T)>) = (0, None);
+    for relocation in module.relocations() {
+        let (number, kind) = ((relocation.info >> 32) as u32, relocation.info as u32);
+        if number == 0 || relocation.addend != 0 {
+            continue;
+        }
+        let Some(binding) = arch::binding(kind) else { continue };
+        if number != last.0 {
+            last = (number, known(module, number, &mut find));
+        }
+        let Some((own_definition, function)) = last.1 else { continue };
+        let address = module.base.wrapping_add(relocation.offset);
+        if module.is_slot(address) {
+            visit(Slot { address, binding, own_definition }, function);
+        }
+    }
+}
+
+fn known<T>(module: &Module<'_>, number: u32, find: &mut impl FnMut(&[u8]) -> Option<T>) -> Option<(Option<u64>, T)> {
+    const UNDEFINED: u16 = 0;
+    let symbol = module.symbol(number)?;
+    let function = find(module.name(&symbol)?)?;
+    let own = (symbol.st_shndx != UNDEFINED).then(|| module.base.wrapping_add(symbol.st_value));
+    Some((own, function))
+}

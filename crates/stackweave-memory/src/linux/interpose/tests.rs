@@ -1,0 +1,379 @@
+//! Hooks that count, in libraries that are bound in each way.
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::atomic::AtomicUsize;
+pub(super) use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard};
+
+pub(super) use stackweave_testkit::fixtures::{ALLOCATING, ALLOCATING_LATER};
+use stackweave_testkit::fixtures::{ALLOCATING_FINDER, ALLOCATING_NESTED, ALLOCATING_OWN};
+use stackweave_testkit::library::Library;
+
+use super::*;
+
+/// Sizes of the tests' own blocks: others allocate, too.
+const OURS: usize = 54_321;
+
+static MALLOC: AtomicUsize = AtomicUsize::new(0);
+static CALLOC: AtomicUsize = AtomicUsize::new(0);
+static REALLOC: AtomicUsize = AtomicUsize::new(0);
+static FREE: AtomicUsize = AtomicUsize::new(0);
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The calls of one thread.
+    static OWN: Cell<usize> = const { Cell::new(0) };
+}
+
+fn note(size: usize) {
+    refresh_if_needed();
+    COUNT.fetch_add(usize::from(size == OURS), Ordering::Relaxed);
+    OWN.set(OWN.get() + usize::from(size == OURS));
+}
+
+unsafe extern "C" fn malloc_hook(size: usize) -> *mut c_void {
+    note(size);
+    // SAFETY: the original, which is known before a hook is called.
+    unsafe {
+        let original: unsafe extern "C" fn(usize) -> *mut c_void = std::mem::transmute(MALLOC.load(Ordering::Relaxed));
+        original(size)
+    }
+}
+
+unsafe extern "C" fn calloc_hook(count: usize, size: usize) -> *mut c_void {
+    note(count * size);
+    // SAFETY: as above.
+    unsafe {
+        let original: unsafe extern "C" fn(usize, usize) -> *mut c_void =
+            std::mem::transmute(CALLOC.load(Ordering::Relaxed));
+        original(count, size)
+    }
+}
+
+unsafe extern "C" fn realloc_hook(block: *mut c_void, size: usize) -> *mut c_void {
+    note(size);
+    // SAFETY: as above.
+    unsafe {
+        let original: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void =
+            std::mem::transmute(REALLOC.load(Ordering::Relaxed));
+        original(block, size)
+    }
+}
+
+unsafe extern "C" fn free_hook(block: *mut c_void) {
+    refresh_if_needed();
+    // SAFETY: as above.
+    unsafe {
+        let original: unsafe extern "C" fn(*mut c_void) = std::mem::transmute(FREE.load(Ordering::Relaxed));
+        original(block);
+    }
+}
+
+pub(super) fn functions() -> &'static [Function] {
+    Box::leak(Box::new([
+        Function { name: c"malloc", hook: malloc_hook as *const () as usize, original: &MALLOC },
+        Function { name: c"calloc", hook: calloc_hook as *const () as usize, original: &CALLOC },
+        Function { name: c"realloc", hook: realloc_hook as *const () as usize, original: &REALLOC },
+        Function { name: c"free", hook: free_hook as *const () as usize, original: &FREE },
+        Function { name: c"no_such_function_anywhere", hook: 1, original: &COUNT },
+    ]))
+}
+
+/// One test at a time has the slots.
+pub(super) struct Alone(#[expect(dead_code, reason = "held until it is dropped")] MutexGuard<'static, ()>);
+
+impl Alone {
+    pub(super) fn new() -> Self {
+        static ONE: Mutex<()> = Mutex::new(());
+        Self(ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        remove();
+    }
+}
+
+/// A library of `allocating.c`.
+pub(super) struct Allocating(Library);
+
+// SAFETY: its functions, and those of the loader on its handle, are for all threads.
+unsafe impl Sync for Allocating {}
+
+macro_rules! function {
+    ($library:expr, $name:literal, $type:ty) => {{
+        let symbol = $library.0.symbol($name);
+        assert!(!symbol.is_null(), $name);
+        std::mem::transmute::<*mut c_void, $type>(symbol)
+    }};
+}
+
+impl Allocating {
+    pub(super) fn open(path: &str) -> Self {
+        Self(Library::open(path).unwrap())
+    }
+
+    pub(super) fn release(&self, block: *mut c_void) {
+        // SAFETY: a block of the fixture's.
+        unsafe { function!(self, "sw_release", unsafe extern "C" fn(*mut c_void))(block) };
+    }
+
+    /// How many of its calls come to the hooks, of one in each way.
+    pub(super) fn counted(&self) -> usize {
+        OWN.set(0);
+        // SAFETY: the fixture's functions.
+        unsafe {
+            for name in ["sw_allocate", "sw_allocate_by_table", "sw_allocate_by_constant_table"] {
+                let symbol = self.0.symbol(name);
+                let allocate: unsafe extern "C" fn(usize) -> *mut c_void = std::mem::transmute(symbol);
+                self.release(allocate(OURS));
+            }
+            let zeroed = function!(self, "sw_allocate_zeroed", unsafe extern "C" fn(usize, usize) -> *mut c_void);
+            let block = zeroed(1, OURS);
+            let again = function!(self, "sw_reallocate", unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void);
+            self.release(again(block, OURS));
+        }
+        OWN.get()
+    }
+
+    /// A block of its own.
+    pub(super) fn allocate(&self) -> *mut c_void {
+        // SAFETY: the fixture's function.
+        unsafe { function!(self, "sw_allocate", unsafe extern "C" fn(usize) -> *mut c_void)(OURS) }
+    }
+
+    /// Whether a call by this thread comes to the hooks, while others call them, too.
+    pub(super) fn counted_alone(&self) -> usize {
+        OWN.set(0);
+        self.release(self.allocate());
+        OWN.get()
+    }
+
+    /// Loads another one by its own calls of the loader.
+    pub(super) fn load(&self, name: &str, mode: c_int) -> *mut c_void {
+        let name = CString::new(name).unwrap();
+        // SAFETY: the fixture's function.
+        unsafe {
+            function!(self, "sw_open", unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void)(name.as_ptr(), mode)
+        }
+    }
+
+    fn find(&self, handle: *mut c_void, name: &CStr) -> *mut c_void {
+        // SAFETY: the fixture's function.
+        unsafe {
+            function!(self, "sw_find", unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void)(
+                handle,
+                name.as_ptr(),
+            )
+        }
+    }
+
+    pub(super) fn close(&self, handle: *mut c_void) {
+        // SAFETY: the fixture's function.
+        let result = unsafe { function!(self, "sw_close", unsafe extern "C" fn(*mut c_void) -> c_int)(handle) };
+        assert_eq!(result, 0);
+    }
+
+    /// Allocates by the function `sw_allocate` of the library of `handle`, found by this one.
+    pub(super) fn allocate_in(&self, handle: *mut c_void) -> *mut c_void {
+        let found = self.find(handle, c"sw_allocate");
+        // SAFETY: the fixture's function.
+        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(usize) -> *mut c_void>(found)(OURS) }
+    }
+}
+
+pub(super) const ALL: usize = 5;
+
+/// The words of a module's writable segments.
+fn words(path: &str) -> Vec<(u64, u64)> {
+    let mut words = Vec::new();
+    for line in mappings(path) {
+        let (range, rest) = line.split_once(' ').unwrap();
+        let (start, end) = range.split_once('-').unwrap();
+        let [start, end] = [start, end].map(|number| u64::from_str_radix(number, 16).unwrap());
+        if rest.starts_with("rw") || rest.starts_with("r--") {
+            words.extend((start..end).step_by(8).map(|at| {
+                // SAFETY: a readable page of a loaded module.
+                (at, unsafe { std::ptr::with_exposed_provenance::<u64>(at as usize).read_volatile() })
+            }));
+        }
+    }
+    words
+}
+
+fn mappings(path: &str) -> Vec<String> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let lines: Vec<String> = maps.lines().filter(|line| line.ends_with(path)).map(str::to_owned).collect();
+    assert!(!lines.is_empty(), "{path}");
+    lines
+}
+
+#[test]
+fn calls_are_led_however_they_are_bound_and_everything_is_put_back() {
+    let _alone = Alone::new();
+    for (name, path) in ALLOCATING {
+        let library = Allocating::open(path);
+        for is_bound in [false, true] {
+            let (before, pages) = (words(path), mappings(path));
+            install(functions()).unwrap();
+            assert_eq!(mappings(path), pages, "{name}");
+            let led: Vec<u64> =
+                words(path).iter().zip(&before).filter(|(now, then)| now != then).map(|(now, _)| now.1).collect();
+            let hooks = [malloc_hook as *const () as u64, free_hook as *const () as u64];
+            assert!(hooks.iter().all(|hook| led.iter().filter(|word| *word == hook).count() == 3), "{name} {led:x?}");
+            assert_eq!(library.counted(), ALL, "{name}");
+            remove();
+            assert_eq!(mappings(path), pages, "{name}");
+            let definitions =
+                [&MALLOC, &CALLOC, &REALLOC, &FREE].map(|original| original.load(Ordering::Relaxed) as u64);
+            for (now, then) in words(path).iter().zip(&before) {
+                let was_bound_meanwhile = !is_bound && then.1 != now.1 && led_by_loader(now.1, &definitions);
+                assert!(now == then || was_bound_meanwhile, "{name}: {now:x?} was {then:x?}");
+            }
+            assert_eq!(library.counted(), 0, "{name}");
+        }
+    }
+}
+
+/// Whether it is what a slot that is bound by its first call holds afterwards.
+fn led_by_loader(word: u64, definitions: &[u64]) -> bool {
+    let loaders = [c"dlopen", c"dlsym"].map(|name| {
+        // SAFETY: dlsym with a literal name.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.addr() as u64
+    });
+    definitions.contains(&word) || loaders.contains(&word)
+}
+
+#[test]
+fn what_is_loaded_later_is_led_when_a_function_of_it_is_looked_up() {
+    let _alone = Alone::new();
+    let loading = Allocating::open(ALLOCATING[0].1);
+    install(functions()).unwrap();
+    assert_eq!(install(functions()), Err(InterposeError::Installed));
+    let (before, slots) = (COUNT.load(Ordering::Relaxed), stats().slots);
+    for round in 1..=3 {
+        // At the same place each time, as the kernel has it.
+        let handle = loading.load(ALLOCATING[3].1, libc::RTLD_NOW);
+        let block = loading.allocate_in(handle);
+        assert_eq!(COUNT.load(Ordering::Relaxed), before + round);
+        assert!(stats().slots > slots);
+        loading.release(block);
+        loading.close(handle);
+    }
+}
+
+#[test]
+fn constructors_are_led_once_anything_is_called_through_a_slot() {
+    let _alone = Alone::new();
+    let plain = Allocating::open(ALLOCATING_LATER);
+    let pages = protections(ALLOCATING_LATER);
+    drop(plain);
+    install(functions()).unwrap();
+    for _ in 0..3 {
+        let before = COUNT.load(Ordering::Relaxed);
+        let library = Allocating::open(ALLOCATING_LATER);
+        assert_eq!(COUNT.load(Ordering::Relaxed), before + 1);
+        assert_ne!(protections(ALLOCATING_LATER), pages, "the loader might not have been done with them");
+        assert_eq!(library.counted(), ALL);
+        assert_eq!(protections(ALLOCATING_LATER), pages, "the first call after it has made them what they were");
+    }
+}
+
+/// How the pages of a module may be used.
+pub(super) fn protections(path: &str) -> Vec<String> {
+    mappings(path).iter().map(|line| line.split(' ').nth(1).unwrap().to_owned()).collect()
+}
+
+#[test]
+fn libraries_are_found_by_the_paths_of_who_loads_them() {
+    let _alone = Alone::new();
+    let finder = Allocating::open(ALLOCATING_FINDER);
+    install(functions()).unwrap();
+    assert_eq!(finder.counted(), ALL);
+    for name in ["liballoc_nested.so", "$ORIGIN/nested/liballoc_nested.so"] {
+        let handle = finder.load(name, libc::RTLD_LAZY);
+        assert!(!handle.is_null(), "{name}");
+        assert!(!mappings(ALLOCATING_NESTED).is_empty());
+        let before = COUNT.load(Ordering::Relaxed);
+        finder.release(finder.allocate_in(handle));
+        assert_eq!(COUNT.load(Ordering::Relaxed), before + 1, "{name}");
+        finder.close(handle);
+    }
+    let other = Allocating::open(ALLOCATING[0].1);
+    assert!(other.load("liballoc_nested.so", libc::RTLD_LAZY).is_null(), "it has no such path");
+}
+
+#[test]
+fn a_library_with_an_allocator_of_its_own_keeps_it() {
+    let _alone = Alone::new();
+    let loading = Allocating::open(ALLOCATING[0].1);
+    install(functions()).unwrap();
+    for path in ALLOCATING_OWN {
+        // Its own first, by its loader's wish.
+        let handle = loading.load(path, libc::RTLD_LAZY | libc::RTLD_DEEPBIND);
+        let is_own: unsafe extern "C" fn(*mut c_void) -> c_int =
+            // SAFETY: the fixture's function.
+            unsafe { std::mem::transmute(loading.find(handle, c"sw_is_own")) };
+        let before = COUNT.load(Ordering::Relaxed);
+        for _ in 0..2 {
+            let block = loading.allocate_in(handle);
+            // SAFETY: only compares.
+            assert_eq!(unsafe { is_own(block) }, 1, "{path}");
+            recheck();
+        }
+        assert_eq!(COUNT.load(Ordering::Relaxed), before, "{path}");
+        loading.close(handle);
+    }
+}
+
+#[test]
+fn a_slot_that_the_loader_bound_meanwhile_is_led_again() {
+    let _alone = Alone::new();
+    let (_, path) = ALLOCATING[1];
+    let library = Allocating::open(path);
+    install(functions()).unwrap();
+    let hook = malloc_hook as *const () as u64;
+    for look in 0..3 {
+        let definition = MALLOC.load(Ordering::Relaxed) as u64;
+        let slots: Vec<u64> = words(path).iter().filter(|word| word.1 == hook).map(|word| word.0).collect();
+        let writable: Vec<u64> = slots.into_iter().filter(|slot| is_writable(path, *slot)).collect();
+        assert!(!writable.is_empty());
+        for slot in &writable {
+            // SAFETY: a slot on a page that is writable, for the loader's sake.
+            unsafe { std::ptr::with_exposed_provenance_mut::<u64>(*slot as usize).write_volatile(definition) };
+        }
+        assert!(library.counted() < ALL);
+        recheck();
+        assert_eq!(library.counted(), ALL, "look {look}");
+    }
+}
+
+fn is_writable(path: &str, address: u64) -> bool {
+    mappings(path).iter().any(|line| {
+        let (range, rest) = line.split_once(' ').unwrap();
+        let (start, end) = range.split_once('-').unwrap();
+        let [start, end] = [start, end].map(|number| u64::from_str_radix(number, 16).unwrap());
+        rest.starts_with("rw") && (start..end).contains(&address)
+    })
+}
+
+#[test]
+fn a_walk_inside_a_walk_is_left_out() {
+    unsafe extern "C" fn allocate(_: *mut libc::dl_phdr_info, _: usize, library: *mut c_void) -> c_int {
+        // SAFETY: what is given below.
+        let library = unsafe { &*library.cast::<Allocating>() };
+        assert_eq!(library.counted(), ALL);
+        1
+    }
+    let _alone = Alone::new();
+    let library = Allocating::open(ALLOCATING[0].1);
+    install(functions()).unwrap();
+    // Something is loaded that has not been noticed yet.
+    let later = Allocating::open(ALLOCATING[1].1);
+    // SAFETY: the callback fits.
+    unsafe { libc::dl_iterate_phdr(Some(allocate), (&raw const library).cast_mut().cast()) };
+    assert_eq!(library.counted(), ALL);
+    assert_eq!(later.counted(), ALL);
+}
