@@ -214,6 +214,7 @@ impl Observer for LedgerObserver {
     }
 
     fn settle(&mut self, ticks: u64, notes: &mut Notes) {
+        crate::platform::recheck();
         self.enter_until(ticks);
         self.settled = self.settled.max(ticks);
         self.pace.look(self.settled);

@@ -31,6 +31,8 @@ pub(crate) const fn install(_: bool) -> Result<(), InterposeError> {
 
 pub(crate) const fn remove() {}
 
+pub(crate) const fn recheck() {}
+
 pub(crate) const fn refresh_if_needed() {}
 
 pub(crate) fn stats() -> InterposeStats {

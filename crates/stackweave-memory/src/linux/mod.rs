@@ -14,7 +14,7 @@ mod told;
 pub use dump_signal::DumpSignal;
 pub(crate) use dump_signal::take_request as take_dump_request;
 pub use interpose::InterposeError;
-pub(crate) use interpose::{refresh_if_needed, remove, stats};
+pub(crate) use interpose::{recheck, refresh_if_needed, remove, stats};
 pub(crate) use system::{
     empty_in_children, errno_place, is_gone, is_on_signal_stack, map_zeros, order_all_threads, thread_number,
 };

@@ -1,6 +1,6 @@
 //! Threads come and go, and hand their blocks of memory to each other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -40,18 +40,25 @@ fn a_block_is_always_told_to_be_given_back_before_its_address_is_taken_again() {
             }
         });
     });
-    let mut live: HashMap<u64, u64> = HashMap::new();
+    // What the C library takes for its threads is told, too; some of it was there before.
+    let mut live: HashMap<u64, bool> = HashMap::new();
+    let mut ever: HashSet<u64> = HashSet::new();
     let mut taken = 0;
     for event in &seen {
         match &*event.kind {
-            "malloc" => {
-                taken += 1;
-                assert_eq!(live.insert(event.words[0], event.words[1]), None, "taken twice");
+            kind @ ("malloc" | "calloc" | "realloc" | "posix_memalign" | "aligned_alloc") => {
+                taken += usize::from(kind == "malloc");
+                ever.insert(event.words[0]);
+                assert_eq!(live.insert(event.words[0], kind == "malloc"), None, "taken twice");
             }
-            "free" => assert!(live.remove(&event.words[0]).is_some(), "given back before it was taken"),
+            "free" => {
+                let was_live = live.remove(&event.words[0]).is_some();
+                assert!(was_live || !ever.contains(&event.words[0]), "given back before it was taken");
+            }
             _ => {}
         }
     }
+    live.retain(|_, is_ours| *is_ours);
     assert_eq!((taken, live.len()), (4 * ROUNDS, 0));
 }
 

@@ -35,9 +35,7 @@ use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::AtomicUsize;
 
-#[cfg(test)]
-use refresh::recheck;
-pub(crate) use refresh::{install, refresh_if_needed, remove, stats};
+pub(crate) use refresh::{install, recheck, refresh_if_needed, remove, stats};
 
 /// A function and what takes its place.
 #[derive(Debug)]
