@@ -14,6 +14,7 @@ mod command;
 mod errors;
 mod frame;
 mod keywords;
+mod memory;
 mod python_extra_frames;
 mod python_frame_source;
 mod python_place;
@@ -51,6 +52,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     traceback_type::add_to(module)?;
     recording::add_to(module)?;
     trace::add_to(module)?;
+    memory::add_to(module)?;
     capture_functions::add_to(module)?;
     module.add_function(wrap_pyfunction!(frame::rebuild_frame, module)?)?;
     module.add_function(wrap_pyfunction!(traceback_answers::rebuild_traceback, module)?)?;

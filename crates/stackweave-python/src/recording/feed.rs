@@ -13,6 +13,7 @@ use stackweave_recording::{Recorder, Summary};
 use super::options::options_of;
 use super::{exec_hook, label_cache, this_process, thread_names, waiting};
 use crate::errors::StackweaveError;
+use crate::memory::{MemorySetting, setting_of};
 
 /// What a recording leaves in the environment for other programs.
 const VARIABLE: &str = "STACKWEAVE_RECORDING";
@@ -138,10 +139,15 @@ impl Feed {
         if self.mode() != Mode::New {
             return Err(StackweaveError::new_err("a recording can be started once: make another one"));
         }
-        let options = options_of(options)?;
+        let memory = memory_setting(options.get_item("memory_recorder")?.as_ref())?;
+        let mut options = options_of(options)?;
+        if let Some(memory) = &memory {
+            memory.apply_to(&mut options);
+        }
+        let observer = memory.map(|memory| memory.observer());
         waiting::let_python_run();
         let names = this_process::names();
-        let started = py.detach(|| Recorder::start(options, stackweave_capture::stacks(), names));
+        let started = py.detach(|| Recorder::start_observed(options, stackweave_capture::stacks(), names, observer));
         self.begin_recording(started.map_err(|error| StackweaveError::new_err(error.to_string()))?);
         exec_hook::install(py);
         Ok(())
@@ -149,10 +155,19 @@ impl Feed {
 
     /// Begins to record as the environment says, which a recording of a parent process has left there. False if it says
     /// nothing.
-    fn _start_from_environment(&self, py: Python<'_>) -> PyResult<bool> {
+    #[pyo3(signature = (memory_recorder = None))]
+    fn _start_from_environment(&self, py: Python<'_>, memory_recorder: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+        let memory = memory_setting(memory_recorder)?;
         waiting::let_python_run();
         let names = this_process::names();
-        let started = py.detach(|| Recorder::from_environment(stackweave_capture::stacks(), names));
+        let started = py.detach(|| {
+            let observer = memory.as_ref().map(MemorySetting::observer);
+            Recorder::from_environment_observed(stackweave_capture::stacks(), names, observer, |options| {
+                if let Some(memory) = &memory {
+                    memory.apply_to(options);
+                }
+            })
+        });
         let Some(recorder) = started.map_err(|error| StackweaveError::new_err(error.to_string()))? else {
             return Ok(false);
         };
@@ -254,6 +269,14 @@ impl Feed {
             Mode::Stopped | Mode::Over => "stopped",
             Mode::Opened => "opened",
         }
+    }
+}
+
+/// How memory is recorded, if it is.
+fn memory_setting(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<MemorySetting>> {
+    match given {
+        Some(options) if !options.is_none() => setting_of(options.cast()?).map(Some),
+        _ => Ok(None),
     }
 }
 

@@ -51,7 +51,7 @@ static CACHE: Cache = Cache(UnsafeCell::new([NOTHING; PLACES]));
 /// # Safety
 /// The calling thread holds the GIL, and `name` is an object.
 #[inline]
-pub(super) unsafe fn frame_of(name: *mut ffi::PyObject) -> PyResult<RawFrame> {
+pub(crate) unsafe fn frame_of(name: *mut ffi::PyObject) -> PyResult<RawFrame> {
     // SAFETY: the GIL is held.
     let known = unsafe { place_of(name).read() };
     if known.name == name {

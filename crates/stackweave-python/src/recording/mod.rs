@@ -20,7 +20,8 @@ mod waiting;
 
 pub(crate) use arguments::details_of;
 pub(crate) use feed::Feed;
-pub(crate) use thread_names::name_of_this_thread;
+pub(crate) use label_cache::frame_of;
+pub(crate) use thread_names::{name_of_this_thread, name_threads};
 
 use pyo3::prelude::*;
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use stackweave_recording::Recorder;
 
 use super::feed::Feed;
 
@@ -61,4 +62,26 @@ pub(crate) fn name_of_this_thread(py: Python<'_>) -> PyResult<Option<String>> {
     let own: u64 = unsafe { ffi::PyThread_get_thread_ident() };
     let Some(thread) = threads.cast::<PyDict>()?.get_item(own)? else { return Ok(None) };
     thread.getattr("_name")?.extract().map(Some)
+}
+
+/// Names all threads that `threading` knows now, which may not feed the recording at all. What can't be named has the name that the
+/// system knows.
+pub(crate) fn name_threads(py: Python<'_>, recorder: &Recorder) {
+    for (tid, name) in known_threads(py).unwrap_or_default() {
+        recorder.name_other_thread(tid, &name);
+    }
+}
+
+fn known_threads(py: Python<'_>) -> PyResult<Vec<(u32, String)>> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    let Ok(threading) = modules.get_item("threading") else { return Ok(Vec::new()) };
+    let threads = threading.getattr("_active")?;
+    let mut known = Vec::new();
+    for thread in threads.cast::<PyDict>()?.values() {
+        // A thread that is just beginning has no number yet.
+        if let (Ok(tid), Ok(name)) = (thread.getattr("_native_id")?.extract(), thread.getattr("_name")?.extract()) {
+            known.push((tid, name));
+        }
+    }
+    Ok(known)
 }

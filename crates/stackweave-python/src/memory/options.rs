@@ -1,0 +1,90 @@
+//! The options of a memory recorder, as the Python part has checked them.
+
+use std::time::Duration;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use stackweave_memory::{Memory, MemoryOptions, Mode};
+use stackweave_recording::{MakeObserver, Options};
+
+/// How memory is recorded, and what its recording has to know of that.
+#[derive(Clone, Debug)]
+pub(crate) struct MemorySetting {
+    pub(super) options: MemoryOptions,
+    /// The signal at which all that is known is written.
+    pub(super) dump_signal: Option<i32>,
+}
+
+impl MemorySetting {
+    /// Makes a recording one of memory.
+    pub(crate) fn apply_to(&self, recording: &mut Options) {
+        recording.waits_plainly = true;
+        recording.extra.extend(self.extra().map(|(name, value)| (name.to_owned(), value)));
+    }
+
+    /// Keeps what is live, on the writer's thread.
+    pub(crate) fn observer(&self) -> MakeObserver {
+        Memory::observer(&self.options)
+    }
+
+    /// What a recording says of itself.
+    fn extra(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let MemoryOptions { mode, native, python_allocators, temporary, .. } = self.options;
+        let (name, every) = match mode {
+            Mode::History => ("history", None),
+            Mode::Aggregate => ("aggregate", None),
+            Mode::Sampled { every } => ("sampled", Some(every)),
+        };
+        [
+            ("recorder", "memory".to_owned()),
+            ("memory.mode", name.to_owned()),
+            ("memory.native", u8::from(native).to_string()),
+            ("memory.python_allocators", u8::from(python_allocators).to_string()),
+            ("memory.temporary", temporary.to_string()),
+        ]
+        .into_iter()
+        .chain(every.map(|every| ("memory.sample_every", every.to_string())))
+    }
+}
+
+fn item<'py, T: FromPyObjectOwned<'py>>(dict: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>> {
+    match dict.get_item(name)? {
+        Some(value) if !value.is_none() => value.extract().map(Some).map_err(Into::into),
+        _ => Ok(None),
+    }
+}
+
+fn mode_of(dict: &Bound<'_, PyDict>) -> PyResult<Mode> {
+    match item::<String>(dict, "mode")?.as_deref() {
+        None | Some("history") => Ok(Mode::History),
+        Some("aggregate") => Ok(Mode::Aggregate),
+        Some("sampled") => match item(dict, "sample_every")? {
+            Some(every) if every > 0 => Ok(Mode::Sampled { every }),
+            _ => Err(PyValueError::new_err("sample_every must be a number of bytes")),
+        },
+        Some(other) => Err(PyValueError::new_err(format!("mode must be history, aggregate or sampled, not {other:?}"))),
+    }
+}
+
+/// What the dict says; what it does not say is as usual.
+pub(crate) fn setting_of(dict: &Bound<'_, PyDict>) -> PyResult<MemorySetting> {
+    let usual = MemoryOptions::default();
+    let curve_every = match item(dict, "curve_every")? {
+        Some(seconds) => Duration::try_from_secs_f64(seconds)
+            .map_err(|error| PyValueError::new_err(format!("curve_every: {error}")))?,
+        None => usual.curve_every,
+    };
+    let options = MemoryOptions {
+        mode: mode_of(dict)?,
+        native: item(dict, "native")?.unwrap_or(usual.native),
+        python_allocators: item(dict, "python_allocators")?.unwrap_or(usual.python_allocators),
+        free_stacks: item(dict, "free_stacks")?.unwrap_or(usual.free_stacks),
+        mappings: item(dict, "mappings")?.unwrap_or(usual.mappings),
+        depth: item(dict, "depth")?.unwrap_or(usual.depth),
+        temporary: item(dict, "temporary")?.unwrap_or(usual.temporary),
+        curve_every,
+        dump_at_rss: item(dict, "dump_at_rss")?,
+    };
+    Ok(MemorySetting { options, dump_signal: item(dict, "dump_signal")? })
+}
