@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 #: How many stacks a failure shows, and how many frames of each.
 STACKS = 5
 DEPTH = 8
+#: Functions of ours that call that of a test.
+RUNNERS = ("run_test", "run_test_asynchronously")
 
 
 class Limit(NamedTuple):
@@ -81,20 +83,20 @@ def measured(
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
-        async def run_asynchronously(*args: Any, **kwargs: Any) -> None:
+        async def run_test_asynchronously(*args: Any, **kwargs: Any) -> None:
             for _ in check.steps():
                 await function(*args, **kwargs)
 
-        return run_asynchronously
+        return run_test_asynchronously
 
     @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run_test(*args: Any, **kwargs: Any) -> Any:
         result = None
         for _ in check.steps():
             result = function(*args, **kwargs)
         return result
 
-    return run
+    return run_test
 
 
 class Check:
@@ -185,6 +187,8 @@ def growth(before: Usage, after: Usage) -> tuple[UsageRow, ...]:
     rows: dict[tuple[tuple[Frame, ...], str], tuple[UsageRow, int, int]] = {}
     for usage, sign in ((before, -1), (after, 1)):
         for row in usage.rows:
+            if not _is_of_test(row.stack):
+                continue
             key = (row.stack, row.allocator)
             _, bytes_, blocks = rows.get(key, (row, 0, 0))
             rows[key] = (row, bytes_ + sign * row.bytes, blocks + sign * row.blocks)
@@ -197,9 +201,13 @@ def _fail(sentence: str, rows: tuple[UsageRow, ...], total: int) -> None:
     pytest.fail("\n".join([sentence, *stack_lines(shown, total, STACKS, DEPTH)]), pytrace=False)
 
 
+def _is_of_test(stack: tuple[Frame, ...]) -> bool:
+    """Whether it is not what we take to measure. Other threads are the test's."""
+    ours = next((frame for frame in stack if frame.filename == __file__), None)
+    return ours is None or ours.name in RUNNERS
+
+
 def _inside_of_test(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
     """Without who runs the test, which is us, and before that pytest."""
-    for place, frame in enumerate(stack):
-        if frame.filename == __file__:
-            return stack[:place]
-    return stack
+    place = next((place for place, frame in enumerate(stack) if frame.filename == __file__), None)
+    return stack[:place]
