@@ -71,7 +71,8 @@ def library():
         "remap": [pointer, size, size],
         "churn": [ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(Count)],
     }.items():
-        loaded[name].argtypes, loaded[name].restype = arguments, pointer
+        function = getattr(loaded, name)
+        function.argtypes, function.restype = arguments, pointer
     loaded.give.argtypes = loaded.give_back.argtypes = [pointer]
     loaded.unmap.argtypes = [pointer, size]
     loaded.take_elsewhere.argtypes = [ctypes.POINTER(pointer), size, size]

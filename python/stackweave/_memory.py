@@ -11,6 +11,7 @@ from . import _hooks, _native, _subprocess
 from ._memory_dumps import SignalDump, SizeDump
 from ._memory_options import SAMPLE_EVERY, check_together, moments_of, recorder_options
 from ._memory_reading import MemoryReading
+from ._memory_threads import ThreadNames
 from ._native import StackweaveError
 from ._recording_options import MOMENTS
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     _Moment = Literal["exit", "exception", "memory-error"]
 
+#: Figures of how allocations are seen, which is over when it stops.
+_WHILE_ON = ("modules", "slots", "foreign_slots")
 #: The one that is on: there can be one at a time.
 _current: Memory | None = None
 
@@ -45,11 +48,12 @@ class Memory(MemoryReading):
     Recording.
     """
 
-    __slots__ = ("_dumps", "_for_others", "_is_unasked", "_recorder_stats")
+    __slots__ = ("_dumps", "_for_others", "_is_unasked", "_recorder_stats", "_thread_names")
 
     _recorder_stats: dict[str, Any] | None
     #: What dumps by itself.
     _dumps: list[SignalDump | SizeDump]
+    _thread_names: ThreadNames
     #: The options that programs record by which are started from here.
     _for_others: dict[str, Any]
     #: Whether the program does not know of it.
@@ -125,6 +129,7 @@ class Memory(MemoryReading):
         super()._set_up(options, dump_on)
         self._recorder_stats = None
         self._dumps = []
+        self._thread_names = ThreadNames(self._name_thread)
         self._is_unasked = False
 
     @classmethod
@@ -222,8 +227,8 @@ class Memory(MemoryReading):
         global _current
         try:
             recorder = _native.MemoryRecorder(self, self._recorder_options)
-            for dump in self._dumps:
-                dump.start()
+            for each in (self._thread_names, *self._dumps):
+                each.start()
             _current, self._recorder, self._began = self, recorder, time.monotonic()
             recorder.start()
         except BaseException:
@@ -236,8 +241,9 @@ class Memory(MemoryReading):
         if recorder is None:
             return
         try:
+            before = recorder.stats()
             recorder.stop()
-            self._recorder_stats = recorder.stats()
+            self._recorder_stats = {**recorder.stats(), **{name: before[name] for name in _WHILE_ON}}
         finally:
             self._leave()
 
@@ -245,8 +251,8 @@ class Memory(MemoryReading):
         global _current
         if _current is self:
             _current = None
-        for dump in self._dumps:
-            dump.stop()
+        for each in (self._thread_names, *self._dumps):
+            each.stop()
 
     def _abandon(self) -> None:
         """It could not begin, or shall not have begun: no file is left."""

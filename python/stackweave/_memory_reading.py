@@ -22,21 +22,18 @@ EVERY_BLOCK = {"tag": None, "device": None, "temporary": None}
 class MemoryReading(MemoryViews, Recording):
     """Can be read while it records."""
 
-    __slots__ = ("_began", "_dumped", "_recorder", "_recorder_options")
+    __slots__ = ("_began", "_recorder", "_recorder_options")
 
     #: From start to stop.
     _recorder: _native.MemoryRecorder | None
     _recorder_options: dict[str, Any]
     #: When it was started, in the seconds of a clock that never goes back.
     _began: float
-    #: Where a ring was written to be read before its end.
-    _dumped: tempfile.TemporaryDirectory[str] | None
 
     def _set_up(self, options: dict[str, Any], dump_on: frozenset[str] = frozenset()) -> None:
         super()._set_up(options, dump_on)
         self._recorder = None
         self._began = 0.0
-        self._dumped = None
 
     def timeline(self) -> list[tuple[float, int | None, int | None]]:
         """The size of the process, and of all that is in use, over time.
@@ -88,5 +85,10 @@ class MemoryReading(MemoryViews, Recording):
         dump: Callable[..., str] = self.dump
         if self._native_options["ring"] is None:
             return _native.OpenedRecording([dump()])
-        self._dumped = tempfile.TemporaryDirectory(prefix="stackweave-")
-        return _native.OpenedRecording([dump(os.path.join(self._dumped.name, "ring.swv"))])
+        with tempfile.TemporaryDirectory(prefix="stackweave-") as folder:
+            # What was opened stays readable when its name is gone.
+            return _native.OpenedRecording([dump(os.path.join(folder, "ring.swv"))])
+
+    def _worth_saying(self, sentences: list[str]) -> list[str]:
+        is_live = self.state in ("recording", "paused")
+        return [sentence for sentence in sentences if not (is_live and "was not closed" in sentence)]

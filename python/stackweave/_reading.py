@@ -194,7 +194,8 @@ class Reading(_native.Feed):
             "overwrite": overwrite,
         }
         options = _profile_options(measure, include, exclude, kinds, lines, all)
-        for sentence in self._files().export(_selection(process, thread, start, end), options, request):
+        sentences = self._files().export(_selection(process, thread, start, end), options, request)
+        for sentence in self._worth_saying(sentences):
             warnings.warn(sentence, stacklevel=2)
         return os.fspath(path)
 
@@ -248,6 +249,10 @@ class Reading(_native.Feed):
 
         needed("pandas", "to_pandas")
         return self.to_arrow(process=process, thread=thread, start=start, end=end).to_pandas()
+
+    def _worth_saying(self, sentences: list[str]) -> list[str]:
+        """Of what is missing in a recording, that which nobody expects."""
+        return sentences
 
     def _files(self) -> _native.OpenedRecording:
         """The recording as it can be read."""
