@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     };
     let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
     let mut progress = Progress::new("Reading", recording.bytes());
-    let read = read_report(&recording, &query, Some(&symbolizer), &mut |bytes| progress.at(bytes));
+    let read = read_report(recording.processes(), &query, Some(&symbolizer), &mut |bytes| progress.at(bytes));
     drop(progress);
     let mut report = read.map_err(Failure::new)?;
     let is_all = query.range.is_none() && !query.chooses_rows();

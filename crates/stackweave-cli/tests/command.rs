@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use stackweave_core::{EventKind, Field, FieldType, NoNames, RawFrame, Role};
+use stackweave_core::{Allocator, EventKind, Field, FieldType, NoNames, RawFrame, Role};
 use stackweave_recording::{Options, Recorder};
 use stackweave_store::{StackTable, label};
 use stackweave_testkit::folder::Folder;
@@ -113,6 +113,88 @@ fn info_tells_what_a_tracer_has_noted() {
     assert!(trace("plain.swv").is_empty());
     let (json, _) = recorded.said(&["info", "--json", "three.swv"]);
     assert!(json.contains(r#""3 functions were demoted: a, b, c""#), "{json}");
+}
+
+/// A program that takes three blocks, gives one back, and has a block on a device.
+fn record_memory(path: &Path, size: u64) {
+    let mut options = Options::new(path);
+    options.extra.insert("recorder".to_owned(), "memory".to_owned());
+    let recorder = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
+    recorder.name_thread("trainer");
+    let malloc = recorder.register(Allocator::Malloc.kind()).unwrap();
+    let free = recorder.register(EventKind::FREE).unwrap();
+    let on_device = recorder.register(EventKind::HOST_ALLOCATE).unwrap();
+    let stack = |names: &[&str]| -> u64 {
+        let frames: Vec<RawFrame> = names.iter().map(|name| frame(name)).collect();
+        STACKS.intern(&frames).unwrap().get().into()
+    };
+    recorder.record(malloc, &[0x1000, 4096, stack(&["load", "main"])]);
+    recorder.record(malloc, &[0x2000, size, stack(&["step", "main"])]);
+    recorder.record(free, &[0x2000]);
+    recorder.record(malloc, &[0x3000, 100, stack(&["save", "main"])]);
+    recorder.record(on_device, &[0x3000, 1 << 20, stack(&["step", "main"]), 2, 0, 0]);
+    assert_eq!(recorder.stop().error, None);
+}
+
+#[test]
+fn heap_tells_who_took_memory() {
+    let recorded = Recorded::new();
+    record_memory(&recorded.path("a.swv"), 1 << 16);
+    let (said, _) = recorded.said(&["heap", "a.swv"]);
+    assert!(line(&said, "  peak ").join(" ").starts_with("peak 68.0 KiB in 2 blocks, after "), "{said}");
+    assert_eq!(line(&said, "  not freed "), ["not", "freed", "4.10", "KiB", "in", "2", "blocks"]);
+    let peak = said.find("Live at the peak").unwrap();
+    let first = said[peak..].lines().nth(2).unwrap();
+    assert!(first.contains("64.0 KiB") && first.contains("step  train.py"), "{said}");
+    assert!(said.contains("devices     2 have memory too"), "{said}");
+    let (leaks, _) = recorded.said(&["heap", "a.swv", "--view", "leaks", "-n", "1"]);
+    assert!(leaks.contains("load") && leaks.contains("(1 more, with 100 B)"), "{leaks}");
+    let (device, _) = recorded.said(&["heap", "a.swv", "--device", "2"]);
+    assert!(device.starts_with("Memory of device 2") && device.contains("1.00 MiB in 1 block,"), "{device}");
+    for view in ["peak", "temporary", "sizes", "threads", "tags", "time"] {
+        assert!(recorded.said(&["heap", "a.swv", "--view", view]).0.lines().count() > 1, "{view}");
+    }
+    let trace = Recorder::start(Options::new(recorded.path("trace.swv")), &STACKS, Arc::new(NoNames)).unwrap();
+    trace.begin(frame("epoch"));
+    assert_eq!(trace.stop().error, None);
+    let none = recorded.failure(&["heap", "trace.swv"]);
+    assert!(none.contains("no allocations were recorded; stackweave memory"), "{none}");
+    let none = recorded.failure(&["heap", "trace.swv", "--device", "1"]);
+    assert!(none.contains("no memory of a device 1"), "{none}");
+}
+
+#[test]
+fn heap_writes_json() {
+    let recorded = Recorded::new();
+    record_memory(&recorded.path("a.swv"), 1 << 16);
+    let (said, _) = recorded.said(&["heap", "--json", "a.swv"]);
+    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(json["totals"]["peak_bytes"], 69_632);
+    assert_eq!(json["peak"][0]["stack"][0]["function"], "step");
+    assert_eq!(json["leaks"][0]["bytes"], 4096);
+    assert_eq!(json["devices"], serde_json::json!([-1, 2]));
+    assert_eq!((&json["estimated"], &json["threads"][0]["name"]), (&false.into(), &"trainer".into()));
+    assert_eq!(json["sizes"][0]["most"], 128);
+    let (said, _) = recorded.said(&["heap", "--json", "--view", "sizes", "a.swv"]);
+    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(json.get("peak").is_none() && json.get("sizes").is_some(), "{said}");
+}
+
+#[test]
+fn measures_of_memory_are_those_of_all_commands() {
+    let recorded = Recorded::new();
+    record_memory(&recorded.path("a.swv"), 1 << 16);
+    record_memory(&recorded.path("b.swv"), 1 << 20);
+    for (measure, expected) in [("peak", "68.0 KiB"), ("live", "4.10 KiB"), ("temporary", "64.0 KiB")] {
+        let (said, _) = recorded.said(&["tree", "a.swv", "--measure", measure]);
+        assert!(said.contains(expected), "{measure}: {said}");
+    }
+    let (said, _) = recorded.said(&["top", "a.swv"]);
+    assert!(said.lines().nth(1).unwrap().contains("64.0 KiB"), "{said}");
+    let (said, _) = recorded.said(&["top", "a.swv", "--device", "2"]);
+    assert!(said.contains("1.00 MiB"), "{said}");
+    let (said, _) = recorded.said(&["diff", "a.swv", "b.swv", "--measure", "peak"]);
+    assert!(line(&said, "step").join(" ").starts_with("64.0 KiB 1.00 MiB +960 KiB"), "{said}");
 }
 
 /// The words of the line that holds `name`.

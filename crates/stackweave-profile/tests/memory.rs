@@ -350,7 +350,8 @@ fn the_curve_is_the_recorders_or_made_of_events() {
     assert!(made.contains(&(40, Some(8299), None)) && made.contains(&(41, Some(8292), None)), "{made:?}");
     assert_eq!(made.last(), Some(&(80, Some(4144), None)));
     let part = points(tape(), Some(45..65));
-    assert_eq!(part, [(50, Some(8232), None), (60, Some(4136), None), (64, Some(4136), None)]);
+    let expected = [(45, Some(8292)), (50, Some(8232)), (60, Some(4136)), (64, Some(4136))];
+    assert_eq!(part, expected.map(|(time, heap)| (time, heap, None)));
 }
 
 #[test]

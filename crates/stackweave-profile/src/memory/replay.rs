@@ -32,7 +32,8 @@ struct Device {
     /// What it had counted when the range began.
     start: Totals,
     start_sizes: Vec<(u64, Figures)>,
-    is_ranged: bool,
+    /// When the range began, and how much was live then.
+    range_start: Option<(u64, u64)>,
 }
 
 /// Marks places of blocks that were taken before the range. The numbers of allocators are those of kinds, and small.
@@ -43,6 +44,8 @@ const BEFORE: u32 = 1 << 31;
 pub(crate) struct Replayed {
     pub(crate) device: i64,
     pub(crate) totals: Totals,
+    /// Whether nothing in the range was higher than its beginning.
+    pub(crate) is_peak_at_start: bool,
     pub(crate) places: Vec<PlaceFigures>,
     pub(crate) sizes: Vec<(u64, Figures)>,
 }
@@ -83,7 +86,7 @@ impl Replay {
         for device in &mut self.devices {
             device.start = device.ledger.totals();
             device.start_sizes = device.ledger.sizes().collect();
-            device.is_ranged = true;
+            device.range_start = Some((ticks, device.ledger.live_bytes()));
             device.ledger.restart_peak(ticks);
         }
     }
@@ -142,7 +145,7 @@ impl Replay {
         let at = found.unwrap_or_else(|| {
             let ledger = Ledger::new(self.options);
             let (start, start_sizes) = Default::default();
-            self.devices.push(Device { number, ledger, start, start_sizes, is_ranged: false });
+            self.devices.push(Device { number, ledger, start, start_sizes, range_start: None });
             self.devices.len() - 1
         });
         &mut self.devices[at].ledger
@@ -157,9 +160,13 @@ impl Replay {
 impl Device {
     fn finish(self) -> Replayed {
         let (mut totals, places) = (self.ledger.totals(), places(&self.ledger));
-        if self.is_ranged {
+        let begun = self.range_start.filter(|_| totals.figures.peak_bytes > 0);
+        let is_peak_at_start = begun.is_some_and(|begun| begun == (totals.peak_ticks, totals.figures.peak_bytes));
+        if self.range_start.is_some() {
             totals.figures = Figures::default();
-            places.iter().for_each(|known| add(&mut totals.figures, &known.figures));
+            for known in &places {
+                add(&mut totals.figures, &known.figures);
+            }
         }
         totals.frees = totals.frees.saturating_sub(self.start.frees);
         totals.unknown_frees = totals.unknown_frees.saturating_sub(self.start.unknown_frees);
@@ -171,7 +178,7 @@ impl Device {
             (most, Figures { temporary: 0, temporary_bytes: 0, ..since(&figures, &start) })
         };
         let sizes = self.ledger.sizes().map(size).collect();
-        Replayed { device: self.number, totals, places, sizes }
+        Replayed { device: self.number, totals, is_peak_at_start, places, sizes }
     }
 }
 

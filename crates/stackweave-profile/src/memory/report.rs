@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use stackweave_core::EventKind;
-use stackweave_recording::{ProcessRecording, ReadError, Recording};
+use stackweave_recording::{ProcessRecording, ReadError};
 use stackweave_store::ledger::{Figures, Totals};
 use stackweave_symbolize::Symbolizer;
 
@@ -37,6 +37,8 @@ pub struct MemoryReport {
     pub timeline: MemoryTimeline,
     /// From the first beginning to the last event, or the time that was asked for.
     pub time: Range<u64>,
+    /// Whether that is a part of it.
+    pub is_part: bool,
     /// Blocks that were live at the peak, by who took them. Lines are told apart.
     pub peak: Profile,
     /// The same of blocks that were not given back.
@@ -80,12 +82,11 @@ pub struct NamedFigures {
 /// Reads how much memory processes have used: of the first device that is asked for, or their own. The range of `query` is in
 /// nanoseconds since the first of them began to record.
 pub fn read_report(
-    recording: &Recording,
+    processes: &[ProcessRecording],
     query: &MemoryQuery,
     symbolizer: Option<&Symbolizer>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryReport, ReadError> {
-    let processes = recording.processes();
     let mut making = Making::new(query, processes);
     let mut timelines = Vec::new();
     let mut done = 0;
@@ -128,6 +129,7 @@ impl Making {
             allocators: Vec::new(),
             timeline: MemoryTimeline::default(),
             time: asked.start..asked.end.min(end.max(asked.start)),
+            is_part: query.range.is_some(),
             peak: Profile::empty(Measure::PeakBytes),
             live: Profile::empty(Measure::LiveBytes),
             temporary: Profile::empty(Measure::TemporaryBytes),
@@ -146,10 +148,16 @@ impl Making {
         let missing = usage.missing.sentences().into_iter().map(|sentence| format!("{of}{sentence}"));
         self.report.remarks.extend(missing);
         self.report.devices.extend(usage.devices.iter().map(|device| device.device));
-        let empty =
-            DeviceUsage { device: self.report.device, totals: Totals::default(), rows: Vec::new(), sizes: Vec::new() };
+        let empty = DeviceUsage {
+            device: self.report.device,
+            totals: Totals::default(),
+            is_peak_at_start: false,
+            rows: Vec::new(),
+            sizes: Vec::new(),
+        };
         let device = usage.device(self.report.device).unwrap_or(&empty);
         let at = process.timeline().nanoseconds(device.totals.peak_ticks).saturating_add(offset);
+        let at = if device.is_peak_at_start { self.report.time.start } else { at };
         self.report.processes.push(ProcessMemory {
             pid,
             header: usage.header,

@@ -59,13 +59,12 @@ impl MemoryTimeline {
             steps.extend(timeline.points.iter().map(moved));
         }
         steps.sort_by_key(|(time, number, _)| (*time, *number));
-        let mut now: Vec<(Option<u64>, Option<u64>)> = vec![(None, None); all.len()];
+        let (mut heaps, mut sizes) = (vec![None; all.len()], vec![None; all.len()]);
         let mut points: Vec<TimelinePoint> = Vec::with_capacity(steps.len());
         for (time_ns, number, point) in steps {
-            now[number] = (point.heap, point.rss);
-            let sum =
-                |of: fn(&(Option<u64>, Option<u64>)) -> Option<u64>| now.iter().filter_map(of).reduce(|a, b| a + b);
-            let next = TimelinePoint { time_ns, heap: sum(|value| value.0), rss: sum(|value| value.1) };
+            (heaps[number], sizes[number]) = (point.heap, point.rss);
+            let sum = |known: &[Option<u64>]| known.iter().copied().flatten().reduce(u64::saturating_add);
+            let next = TimelinePoint { time_ns, heap: sum(&heaps), rss: sum(&sizes) };
             match points.last_mut().filter(|last| last.time_ns == time_ns) {
                 Some(last) => *last = next,
                 None => points.push(next),
@@ -90,7 +89,8 @@ fn read_noted(process: &ProcessRecording, range: Option<Range<u64>>) -> Result<M
         return Ok(noted);
     }
     let mut known: HashMap<u32, Option<bool>> = HashMap::new();
-    let mut order = process.in_time_order(range, Some(&threads));
+    let range = range.unwrap_or(0..u64::MAX);
+    let mut order = process.in_time_order(Some(0..range.end), Some(&threads));
     while let Some(timed) = order.next_event()? {
         let Some((frame, value)) = counters.see(&timed.event) else { continue };
         let name = || match frame_name(process.dictionary(), frame) {
@@ -99,7 +99,8 @@ fn read_noted(process: &ProcessRecording, range: Option<Range<u64>>) -> Result<M
             _ => None,
         };
         let Some(is_heap) = *known.entry(frame).or_insert_with(name) else { continue };
-        noted.set(u64::try_from(timed.time_ns).unwrap_or(0), is_heap, value);
+        // What was noted before the range holds when that begins.
+        noted.set(u64::try_from(timed.time_ns).unwrap_or(0).max(range.start), is_heap, value);
     }
     Ok(noted)
 }
@@ -160,11 +161,10 @@ fn replay(
         let Some(event) = replay.see(&timed.event) else { return ControlFlow::Continue(()) };
         replay.tell(timed.event.ticks, timed.thread, event);
         let time_ns = u64::try_from(timed.time_ns).unwrap_or(0);
-        if time_ns < range.start {
-            return ControlFlow::Continue(());
-        }
+        let time_ns = time_ns.max(range.start);
         let point = TimelinePoint { time_ns, heap: Some(replay.live_bytes(EventKind::OWN_DEVICE)), rss: None };
         match &mut open {
+            Some((_, before)) if time_ns == range.start => *before = point,
             Some((number, highest)) if *number == time_ns / part => {
                 *highest = if highest.heap < point.heap { point } else { *highest };
             }

@@ -62,6 +62,8 @@ pub struct DeviceUsage {
     pub device: i64,
     /// The sums of all rows, and when the peak was.
     pub totals: Totals,
+    /// Whether the highest of a part of the time was what was live when that began; else the peak's ticks say when it was.
+    pub is_peak_at_start: bool,
     /// Each place once. In the order of places.
     pub rows: Vec<UsageRow>,
     /// By size: blocks of more than half of so many bytes, and at most so many. Of all threads and tags; nothing if only some
@@ -209,7 +211,8 @@ impl<'a> Making<'a> {
                 let (leaked_blocks, leaked_bytes) = (figures.live_blocks, figures.live_bytes);
                 rows.add(PlaceFigures { place, figures, leaked_blocks, leaked_bytes });
             }
-            self.put(device, snapshot.totals(device), rows, snapshot.sizes(device).collect());
+            let totals = (snapshot.totals(device), false);
+            self.put(device, totals, rows, snapshot.sizes(device).collect());
         }
     }
 
@@ -222,14 +225,16 @@ impl<'a> Making<'a> {
             let tag = self.tags.of_frame(dictionary, known.place.tag);
             rows.add(PlaceFigures { place: Place { allocator, tag, ..known.place }, ..known });
         }
-        self.put(replayed.device, replayed.totals, rows, replayed.sizes);
+        let totals = (replayed.totals, replayed.is_peak_at_start);
+        self.put(replayed.device, totals, rows, replayed.sizes);
     }
 
     /// Adds the figures of a device, with the rows that are asked for.
-    fn put(&mut self, device: i64, mut totals: Totals, rows: Rows, mut sizes: Vec<(u64, Figures)>) {
+    fn put(&mut self, device: i64, totals: (Totals, bool), rows: Rows, mut sizes: Vec<(u64, Figures)>) {
         if !self.query.takes_device(device) {
             return;
         }
+        let (mut totals, is_peak_at_start) = totals;
         let mut rows = rows.sorted();
         if self.query.chooses_rows() {
             let tags = self.tags.clone().into_texts();
@@ -238,12 +243,14 @@ impl<'a> Making<'a> {
                     && self.query.takes_tag(tags.get(row.tag as usize).map_or("", |tag| tag))
             });
             totals.figures = Figures::default();
-            rows.iter().for_each(|row| add(&mut totals.figures, &row.figures));
+            for row in &rows {
+                add(&mut totals.figures, &row.figures);
+            }
             sizes.clear();
         }
         sizes.sort_unstable_by_key(|(most, _)| *most);
         sizes.retain(|(_, figures)| *figures != Figures::default());
-        self.usage.devices.push(DeviceUsage { device, totals, rows, sizes });
+        self.usage.devices.push(DeviceUsage { device, totals, is_peak_at_start, rows, sizes });
     }
 
     fn remark_on_replay(&mut self) {
@@ -254,7 +261,7 @@ impl<'a> Making<'a> {
         let unknown: u64 = self.usage.devices.iter().map(|device| device.totals.unknown_frees).sum();
         if self.process.start().mode == Mode::Ring {
             let said = format!(
-                "Only the last events were kept: what was taken before is not known, and {unknown} frees of it are left out."
+                "Only the last events were kept: what was allocated before is not known, and {unknown} frees of it are left out."
             );
             self.usage.remarks.push(said);
         }
@@ -264,7 +271,7 @@ impl<'a> Making<'a> {
         let own = EventKind::OWN_DEVICE;
         if self.query.takes_device(own) && self.usage.device(own).is_none() {
             let (totals, rows, sizes) = Default::default();
-            self.usage.devices.push(DeviceUsage { device: own, totals, rows, sizes });
+            self.usage.devices.push(DeviceUsage { device: own, totals, is_peak_at_start: false, rows, sizes });
         }
         self.usage.devices.sort_by_key(|device| (device.device != own, device.device));
         self.usage.allocators = self.allocators.into_texts();

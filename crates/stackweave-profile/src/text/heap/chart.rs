@@ -23,7 +23,7 @@ impl Heap<'_> {
     pub(super) fn time(&mut self, lines: usize) -> io::Result<()> {
         let timeline = &self.report.timeline;
         let (heap, rss) = timeline.highest();
-        let mut more: Vec<String> = heap.iter().map(|heap| format!("█ taken, up to {}", bytes(*heap))).collect();
+        let mut more: Vec<String> = heap.iter().map(|heap| format!("█ heap, up to {}", bytes(*heap))).collect();
         more.extend(rss.iter().map(|rss| format!("{RSS} resident (RSS), up to {}", bytes(*rss))));
         let more = format!("{}{}", more.join("; "), self.estimated());
         let highest = heap.max(rss).unwrap_or(0);
@@ -56,6 +56,9 @@ impl Heap<'_> {
 
 #[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
 fn seconds(ns: u64) -> String {
+    if ns == 0 {
+        return "0 s".to_owned();
+    }
     value(Measure::WallTime, ns as f64)
 }
 

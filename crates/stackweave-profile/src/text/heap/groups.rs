@@ -39,7 +39,7 @@ impl Heap<'_> {
 
     /// Writes what each thread has used.
     pub(super) fn threads(&mut self, limit: usize) -> io::Result<()> {
-        let more = format!("who took the blocks{}", self.estimated());
+        let more = format!("by who allocated the blocks{}", self.estimated());
         self.head("Threads", &more)?;
         let name = |thread: &NamedFigures| match &*thread.name {
             "" => format!("thread {}", thread.number),
@@ -50,7 +50,7 @@ impl Heap<'_> {
 
     /// Writes what was used under each tag.
     pub(super) fn tags(&mut self, limit: usize) -> io::Result<()> {
-        let more = format!("blocks taken under each{}", self.estimated());
+        let more = format!("blocks allocated under each{}", self.estimated());
         self.head("Tags", &more)?;
         let name = |tag: &NamedFigures| if tag.name.is_empty() { "(none)".to_owned() } else { tag.name.to_string() };
         self.groups(&self.report.tags, "tag", limit, name)

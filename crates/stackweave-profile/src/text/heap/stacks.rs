@@ -22,8 +22,11 @@ impl Heap<'_> {
         let total = value(profile.measure(), float(profile.total()));
         let (title, more) = match part {
             Part::Peak => ("Live at the peak", String::new()),
-            Part::Leaks => ("Not given back", String::new()),
-            Part::Temporary => ("Temporary", format!(", given back {}", self.soon())),
+            Part::Leaks if self.report.is_part => {
+                ("Not freed", ", allocated in this time and not freed in it".to_owned())
+            }
+            Part::Leaks => ("Not freed", String::new()),
+            Part::Temporary => ("Temporary", format!(", freed {}", self.soon())),
         };
         let more = format!("{total}{more}{}", self.estimated());
         self.head(title, &more)?;
@@ -38,7 +41,7 @@ impl Heap<'_> {
         }
         let heads = ["bytes", "share", "", "blocks"];
         let layout = self.layout();
-        write_rows(self.out, heads, "taken by", &rows, layout)?;
+        write_rows(self.out, heads, "allocated by", &rows, layout)?;
         match stacks.len().saturating_sub(limit) {
             0 => Ok(()),
             hidden => {
@@ -51,9 +54,9 @@ impl Heap<'_> {
     fn soon(&self) -> String {
         let headers = self.report.processes.iter().filter_map(|process| process.header);
         match self.report.temporary_after.or_else(|| headers.map(|header| header.temporary).max()).unwrap_or(1) {
-            0 => "before their thread took another".to_owned(),
-            1 => "when their thread had taken at most 1 other".to_owned(),
-            number => format!("when their thread had taken at most {number} others"),
+            0 => "before their thread allocated anything else".to_owned(),
+            1 => "after at most 1 other allocation of their thread".to_owned(),
+            number => format!("after at most {number} other allocations of their thread"),
         }
     }
 }

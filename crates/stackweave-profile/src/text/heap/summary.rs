@@ -56,21 +56,25 @@ impl Heap<'_> {
         let lasted = time(report.time.end.saturating_sub(report.time.start));
         self.head(&whose, &format!("over {lasted}{}", self.how()))?;
         let when = report.peak_ns().filter(|_| !has_several).map(|ns| format!(", after {}", time(ns)));
-        let peak =
-            format!("{about}{} in {} blocks{}", bytes(of.peak_bytes), number(of.peak_blocks), when.unwrap_or_default());
+        let blocks = |blocks| counted(blocks, "block", "blocks");
+        let peak = format!("{about}{} in {}{}", bytes(of.peak_bytes), blocks(of.peak_blocks), when.unwrap_or_default());
         self.row(if has_several { "peaks" } else { "peak" }, &peak)?;
         if has_several {
             self.row("", "the sum of each process's own peak: they were not there at the same time")?;
         }
-        self.row("not freed", &format!("{about}{} in {} blocks", bytes(of.live_bytes), number(of.live_blocks)))?;
-        let taken = format!("{about}{} in {} allocations", bytes(of.bytes), number(of.allocations));
-        self.row("taken", &format!("{taken}, {} given back", number(totals.frees)))?;
+        let left = if report.is_part { "live at end" } else { "not freed" };
+        self.row(left, &format!("{about}{} in {}", bytes(of.live_bytes), blocks(of.live_blocks)))?;
+        let allocations = |allocations| counted(allocations, "allocation", "allocations");
+        let allocated = format!("{about}{} in {}", bytes(of.bytes), allocations(of.allocations));
+        // Only frees of blocks in the sample are seen.
+        let freed = if about.is_empty() { format!(", {} freed", number(totals.frees)) } else { String::new() };
+        self.row("allocated", &format!("{allocated}{freed}"))?;
         let share = percentage(ratio(of.temporary, of.allocations));
-        let temporary = format!("{about}{} in {} allocations", bytes(of.temporary_bytes), number(of.temporary));
+        let temporary = format!("{about}{} in {}", bytes(of.temporary_bytes), allocations(of.temporary));
         self.row("temporary", &format!("{temporary}, {share} of all"))?;
         if totals.unknown_frees > 0 {
-            let text = format!("{} frees of blocks from before the recording", number(totals.unknown_frees));
-            self.row("not known", &text)?;
+            let unknown = counted(totals.unknown_frees, "free", "frees");
+            self.row("not known", &format!("{unknown} of what was allocated before the recording"))?;
         }
         if has_several {
             self.processes()?;
@@ -116,6 +120,10 @@ impl Heap<'_> {
     fn row(&mut self, name: &str, text: &str) -> io::Result<()> {
         writeln!(self.out, "  {name:<12}{text}")
     }
+}
+
+fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", self::number(number), if number == 1 { one } else { many })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
