@@ -25,17 +25,17 @@ fn tape(start: &Start, options: LedgerOptions) -> MemoryTape {
     let load = Tape::at(tape.tape.python("Loader.read", "/srv/app/loader.py", 20), 27);
     let train = Tape::at(tape.tape.python("Trainer.train", "/srv/app/trainer.py", 33), 40);
     let step = Tape::at(tape.tape.python("Trainer.step", "/srv/app/trainer.py", 77), 80);
-    let take = |address, size, stack: &[RawFrame], by| Step::Take { address, size, stack: stack.to_vec(), by };
-    tape.step(1, 10 * MS, &take(0x10_0000, 24 * MIB, &[train, main], Allocator::Mmap));
+    let block = |address, size, stack: &[RawFrame], by| Step::Take { address, size, stack: stack.to_vec(), by };
+    tape.step(1, 10 * MS, &block(0x10_0000, 24 * MIB, &[train, main], Allocator::Mmap));
     for number in 0..40 {
         let at = 100 + number * 2;
-        tape.step(2, at * MS, &take(0x1000, 900, &[load, main], Allocator::Malloc));
+        tape.step(2, at * MS, &block(0x1000, 900, &[load, main], Allocator::Malloc));
         tape.step(2, (at + 1) * MS, &Step::Free { address: 0x1000 });
-        let piece = take(0x2000_0000 + number * MIB, 200_000, &[step, train, main], Allocator::Realloc);
+        let piece = block(0x2000_0000 + number * MIB, 200_000, &[step, train, main], Allocator::Realloc);
         tape.step(1, at * MS, &piece);
     }
     tape.step(1, 500 * MS, &Step::Tag { name: Some("step \u{1b}3") });
-    tape.step(1, 510 * MS, &take(0x9000, 3 * MIB, &[step, train, main], Allocator::Calloc));
+    tape.step(1, 510 * MS, &block(0x9000, 3 * MIB, &[step, train, main], Allocator::Calloc));
     for number in 0..39 {
         tape.step(1, (600 + number) * MS, &Step::Free { address: 0x2000_0000 + number * MIB });
     }
@@ -44,7 +44,7 @@ fn tape(start: &Start, options: LedgerOptions) -> MemoryTape {
     for (ms, heap, rss) in
         [(0, 0, 9), (20, 24, 14), (200, 31, 30), (520, 34, 38), (700, 27, 37), (910, 3, 12), (995, 3, 12)]
     {
-        tape.curve(ms * MS, (heap * MIB) as f64, (rss * MIB) as f64);
+        tape.curve(ms * MS, f64::from(heap) * 1_048_576.0, f64::from(rss) * 1_048_576.0);
     }
     tape.snapshot(1, false);
     tape

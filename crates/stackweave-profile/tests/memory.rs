@@ -380,7 +380,7 @@ fn the_history_has_every_block_with_its_end() {
         part.rows.iter().map(|row| (row.time_ns, row.freed_ns)).collect::<Vec<_>>(),
         [(20, None), (40, Some(41))]
     );
-    let mut whole = common::memory::MemoryTape::new();
+    let mut whole = MemoryTape::new();
     whole.step(1, 10, &taken_by(Allocator::Mmap, 0x10000, 0x3000, &["m"]));
     whole.step(1, 20, &Step::Unmap { address: 0x11000, size: 0x1000 });
     whole.step(1, 30, &Step::Unmap { address: 0x10000, size: 0x1000 });

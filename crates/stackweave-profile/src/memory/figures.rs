@@ -3,14 +3,14 @@
 use stackweave_store::ledger::{Figures, Totals};
 
 /// Adds figures of other places.
-pub(crate) fn add(to: &mut Figures, other: &Figures) {
+pub fn add(to: &mut Figures, other: &Figures) {
     for (sum, more) in values_mut(to).into_iter().zip(values(other)) {
         *sum = sum.saturating_add(more);
     }
 }
 
 /// Adds those of another process, whose ticks are others.
-pub(crate) fn add_totals(to: &mut Totals, other: &Totals) {
+pub fn add_totals(to: &mut Totals, other: &Totals) {
     add(&mut to.figures, &other.figures);
     to.frees = to.frees.saturating_add(other.frees);
     to.unknown_frees = to.unknown_frees.saturating_add(other.unknown_frees);

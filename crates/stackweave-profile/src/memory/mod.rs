@@ -17,6 +17,7 @@ mod timeline;
 mod top_stacks;
 mod usage;
 
+pub use figures::{add as add_figures, add_totals};
 pub use header::{MemoryHeader, MemoryMode};
 pub use history::{AllocationHistory, HistoryRow, read_history};
 pub use kinds::{MemoryEvent, MemoryKinds, Taken};

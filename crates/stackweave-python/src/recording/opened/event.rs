@@ -101,8 +101,8 @@ impl Event {
         }
     }
 
-    /// What it means: "begin", "end", "instant", "counter", "sample", "allocate", "free", "resume", "open" or "name". None if
-    /// that was lost.
+    /// What it means: "begin", "end", "instant", "counter", "sample", "allocate", "free", "resume", "open", "name", "map",
+    /// "unmap", "keep", "tag" or "usage". None if that was lost.
     #[getter]
     fn role(&self) -> Option<&'static str> {
         self.event_kind().map(|kind| kind.role.as_str())

@@ -5,6 +5,9 @@ mod event_values;
 mod events;
 mod exporting;
 mod info;
+mod memory;
+mod memory_history;
+mod memory_stack;
 mod named_process;
 mod profile;
 mod tree;
@@ -26,6 +29,7 @@ pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<OpenedRecording>()?;
     module.add_class::<Events>()?;
     module.add_class::<event::Event>()?;
+    module.add_class::<memory_stack::RecordedStack>()?;
     tree::add_to(module)
 }
 
@@ -157,6 +161,31 @@ impl OpenedRecording {
     ) -> PyResult<Bound<'py, PyList>> {
         let profile = profile::of(py, self, &selection, &options)?;
         tree::rows(py, &profile)
+    }
+
+    /// How much memory was used, by place.
+    fn memory<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Selection,
+        query: memory::MemoryRequest,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        memory::usage(py, &memory::asked(self, &selection, &query)?)
+    }
+
+    /// How much memory there was over time: moments of seconds, bytes in memory and bytes that are live.
+    fn memory_timeline(&self, py: Python<'_>, selection: Selection) -> PyResult<Vec<memory::Moment>> {
+        memory::timeline(py, &memory::asked(self, &selection, &memory::MemoryRequest::default())?)
+    }
+
+    /// Every block that was taken, as columns.
+    fn memory_history<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Selection,
+        query: memory::MemoryRequest,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        memory_history::columns(py, &memory::asked(self, &selection, &query)?)
     }
 
     /// Writes a file in the format of a viewer. Gives what is missing in it, a sentence each.

@@ -122,7 +122,7 @@ impl PyCallTree {
         PyTuple::new(py, nodes.map(|node| Bound::new(py, node)).collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// What is measured: "time", "samples", "bytes", "allocations" or "live".
+    /// What is measured: "time", "samples", "bytes", "allocations", "live", "peak" or "temporary".
     #[getter]
     fn measure(&self) -> &'static str {
         self.tree.profile.measure().as_str()
