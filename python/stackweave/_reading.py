@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         "parquet",
     ]
     _Kind = Literal["python", "native", "script", "extra", "label"]
-    _Measure = Literal["time", "samples", "bytes", "allocations", "live"]
+    _Measure = Literal["time", "samples", "bytes", "allocations", "live", "peak", "temporary"]
 
 
 class FunctionCost(NamedTuple):
@@ -104,9 +104,10 @@ class Reading(_native.Feed):
     ) -> CallTree:
         """Who called whom, and what it cost.
 
-        measure is "time" if anything took time, else "samples", else "bytes" (of allocations), unless it is said;
-        "allocations" and "live" (bytes that were not freed) are the others. include and exclude take parts of names,
-        or patterns such as "file:*/models/*.py", "module:libtorch" and "function:Model.*". The interpreter and the
+        Of a recording of memory, measure is "peak" (bytes in use when the process had most) unless it is said; else it
+        is "time" if anything took time, else "samples", else "bytes" (of allocations). "allocations", "live" (bytes that
+        were not freed) and "temporary" (that were freed soon) are the others. include and exclude take parts of names, or
+        patterns such as "file:*/models/*.py", "module:libtorch" and "function:Model.*". The interpreter and the
         inside of libraries are left out, their cost given to who called them, unless all is True. lines tells the
         lines of a function apart.
         """

@@ -70,7 +70,7 @@ fn texts<'a, 'py>(texts: impl Iterator<Item = Option<&'a str>>, py: Python<'py>)
 
 fn stacks<'py>(py: Python<'py>, asked: &[Asked], of: &[Option<(usize, u32)>]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    let mut known = vec![HashMap::new(); asked.len()];
+    let mut known: Vec<HashMap<_, _>> = asked.iter().map(|_| HashMap::new()).collect();
     for stack in of {
         let process = |index: usize| -> &Arc<NamedProcess> { &asked[index].process };
         let object = match stack {
@@ -86,7 +86,7 @@ impl Columns {
     fn add(&mut self, index: usize, asked: &Asked, history: &AllocationHistory, named: &mut Named) {
         let recording = &asked.process.recording;
         let pid = recording.start().pid;
-        let mut number_of = |texts: &mut Vec<Option<Arc<str>>>, text: &Arc<str>| {
+        let number_of = |texts: &mut Vec<Option<Arc<str>>>, text: &Arc<str>| {
             let found = texts.iter().position(|known| known.as_ref() == Some(text));
             found.unwrap_or_else(|| {
                 texts.push(Some(Arc::clone(text)));
