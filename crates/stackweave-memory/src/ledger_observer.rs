@@ -214,7 +214,7 @@ impl Observer for LedgerObserver {
     }
 
     fn settle(&mut self, ticks: u64, notes: &mut Notes) {
-        crate::platform::recheck();
+        platform::recheck();
         self.enter_until(ticks);
         self.settled = self.settled.max(ticks);
         self.pace.look(self.settled);
@@ -222,7 +222,9 @@ impl Observer for LedgerObserver {
         let resident = counter.and_then(|counter| self.curve.settle(self.settled, &mut self.books, (counter, notes)));
         let is_due = !self.has_history && self.books.entered != self.snapshot_events;
         let is_reached = resident.is_some_and(|bytes| self.dump_at.is_reached(bytes));
-        if is_reached || platform::take_dump_request() || is_due && Instant::now() >= self.next_snapshot {
+        if is_reached || platform::take_dump_request() {
+            notes.ask_for_dump();
+        } else if is_due && Instant::now() >= self.next_snapshot {
             self.write_snapshot(ticks, notes);
         }
     }

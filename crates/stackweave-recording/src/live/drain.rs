@@ -222,6 +222,22 @@ impl Drain {
         self.output.dump(&mut self.encoder, path, [&first, &behind], (count, self.points.residual_ns(), reason))
     }
 
+    /// Brings what there is into the file, if the observer has asked for that.
+    pub(super) fn dump_if_asked(&mut self, path: &Path) {
+        if !self.observing.takes_dump() {
+            return;
+        }
+        // What goes wrong is kept as the recording's error.
+        let _ = self.all();
+        if self.is_ring() {
+            let _ = self.dump(path, EndReason::Dumped);
+        } else {
+            self.observing.dump(self.points.now());
+            self.encode_notes();
+            let _ = self.write();
+        }
+    }
+
     /// Asks the observer, and writes what it notes by that.
     pub(super) fn ask(&mut self, question: Question) {
         self.learn_kinds();

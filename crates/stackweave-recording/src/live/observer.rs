@@ -31,7 +31,7 @@ pub trait Observer: Any + Send {
     fn end(&mut self, ticks: u64, notes: &mut Notes);
 
     /// In ring mode: what is kept is about to be written to a file, after an [`Observer::settle`]. These notes come at the end
-    /// of that file, and are not kept.
+    /// of that file, and are not kept. In other modes only where [`Notes::ask_for_dump`] has asked for it.
     fn dump(&mut self, ticks: u64, notes: &mut Notes) {
         let _ = (ticks, notes);
     }
@@ -51,6 +51,7 @@ pub type MakeObserver = Arc<dyn Fn() -> Box<dyn Observer> + Send + Sync>;
 #[derive(Debug, Default)]
 pub struct Notes {
     pub(super) words: Vec<u64>,
+    pub(super) wants_dump: bool,
 }
 
 impl Notes {
@@ -60,5 +61,11 @@ impl Notes {
             self.words.push(ticks << 8 | u64::from(kind.number));
             self.words.extend_from_slice(words);
         }
+    }
+
+    /// Asks the writer to bring what it has into the file at once, with what [`Observer::dump`] notes. In ring mode that is a
+    /// dump of the ring. From [`Observer::settle`] only.
+    pub const fn ask_for_dump(&mut self) {
+        self.wants_dump = true;
     }
 }

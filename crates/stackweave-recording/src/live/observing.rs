@@ -90,6 +90,11 @@ impl Observing {
         std::mem::take(&mut self.notes.words)
     }
 
+    /// Whether it has asked for a dump since the last time.
+    pub(super) fn takes_dump(&mut self) -> bool {
+        std::mem::take(&mut self.notes.wants_dump)
+    }
+
     /// The observer, for those who ask when the writer is gone.
     pub(super) fn take_observer(&mut self) -> Option<Box<dyn Observer>> {
         self.observer.take()

@@ -109,9 +109,11 @@ impl Writer {
             let orders = self.session.orders.take();
             if orders.is_empty() && Instant::now() < next_flush {
                 self.drain.full_chunks();
+                self.drain.dump_if_asked(&self.path);
                 continue;
             }
             let mut flushed = self.drain.all();
+            self.drain.dump_if_asked(&self.path);
             next_flush = Instant::now() + self.flush_every;
             for order in orders {
                 match order {
