@@ -182,6 +182,21 @@ peak: 950 bytes in 4 blocks, 1.50 s after the start
         rows = [row(Stack(internals, PARSE, MAIN), 1, 100, 1, 100), row(Stack(PARSE, MAIN), 1, 50, 1, 50)]
         self.assertEqual(str(Views(rows).leaks()).splitlines()[2], " 150 bytes  100.0%          2  parse  app.py:10")
 
+    def test_the_inside_of_native_modules_is_left_out(self):
+        inside = [native(name, "libz.so.1") for name in ("alloc", "grow", "inflate")]
+        other = [native(name, "ext.so") for name in ("helper", "entry")]
+        shown = str(Views([row(Stack(*inside, *other, PARSE, MAIN), 1, 100, 1, 100)]).leaks()).splitlines()[2:]
+        self.assertEqual(
+            [line[31:] for line in shown],
+            [
+                "alloc  [libz.so.1]",
+                "by inflate  [libz.so.1]",
+                "by entry  [ext.so]",
+                "by parse  app.py:10",
+                "by <module>  app.py:30",
+            ],
+        )
+
     def test_nothing_is_a_sentence(self):
         self.assertEqual(str(Views([]).leaks()), "not freed: 0 bytes in 0 blocks")
         self.assertEqual(str(Views([]).temporary()), "freed at once: 0 bytes in 0 blocks")

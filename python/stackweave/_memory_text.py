@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from ._memory_usage import seen_frames
@@ -10,7 +11,7 @@ from ._sizes import count_text, duration_text, size_text
 from ._traceback import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ._memory_usage import Usage, UsageRow
     from ._native import Frame
@@ -71,8 +72,22 @@ def _places(rows: tuple[UsageRow, ...]) -> Iterator[_Place]:
             notes.append(f"tag {row.tag!r}")
         if has_threads:
             notes.append(f"thread {row.thread_name or row.thread}")
-        frames = tuple(_frame_text(frame) for frame in seen_frames(row.stack))
+        frames = tuple(_frame_text(frame) for frame in _without_insides(seen_frames(row.stack)))
         yield _Place(frames, f"  ({', '.join(notes)})" if notes else "")
+
+
+def _without_insides(stack: Iterable[Frame]) -> Iterator[Frame]:
+    """Of what a native module does inside only where it was entered, and of the innermost also who took the memory."""
+    is_innermost = True
+    for module, group in groupby(stack, key=lambda frame: frame.module if frame.kind == "native" else None):
+        frames = list(group)
+        if module is None:
+            yield from frames
+        else:
+            if is_innermost and len(frames) > 1:
+                yield frames[0]
+            yield frames[-1]
+        is_innermost = False
 
 
 def _frame_text(frame: Frame) -> str:
