@@ -78,5 +78,5 @@ fn is_to_be_compressed(format: Format, path: &Path) -> bool {
 
 /// Whether a person looks at it as it is, and has no viewer that can hide frames.
 fn is_picture(format: Format) -> bool {
-    matches!(format, Format::Flamegraph | Format::Callgraph | Format::Dot)
+    matches!(format, Format::Flamegraph | Format::Callgraph | Format::Dot | Format::MemoryCurve)
 }

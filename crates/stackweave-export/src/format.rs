@@ -29,6 +29,8 @@ pub enum Format {
     Firefox,
     /// One JSON object for each traceback, a line each.
     Json,
+    /// Memory over time, as a picture.
+    MemoryCurve,
     /// `PyTorch`'s memory snapshot, for its memory viewer.
     Pytorch,
     /// A folder of Parquet files: events, stacks, frames, modules.
@@ -36,7 +38,8 @@ pub enum Format {
 }
 
 /// Format, its name, and how file names end that are its own. The first end that fits counts, so long ones come first.
-const FORMATS: [(Format, &str, &[&str]); 13] = [
+const FORMATS: [(Format, &str, &[&str]); 14] = [
+    (Format::MemoryCurve, "memory-curve", &[".memory.svg"]),
     (Format::Callgraph, "callgraph", &[".callgraph.svg"]),
     (Format::Speedscope, "speedscope", &[".speedscope.json", ".speedscope"]),
     (Format::Firefox, "firefox", &[".firefox.json"]),
@@ -81,7 +84,7 @@ impl Format {
 
     /// Whether it shows memory only, and so can't be made of a recording that has nothing about it.
     pub fn is_of_memory(self) -> bool {
-        matches!(self, Self::Pytorch)
+        matches!(self, Self::MemoryCurve | Self::Pytorch)
     }
 
     /// The format that a file of this name is expected in.

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use stackweave_core::Role;
 use stackweave_recording::file::Lost;
@@ -298,13 +299,13 @@ fn what<'e>(kind: &Kind, timed: &TimedEvent<'_>, tag: u32) -> What<'e> {
             What::Sample { stack: kind.stack(event), weight, details: details() }
         }
         Role::Allocate | Role::Map => {
-            What::Allocate { taken: kind.taken(event, tag), allocator: kind.name.clone(), details: details() }
+            What::Allocate { taken: kind.taken(event, tag), allocator: Rc::clone(&kind.name), details: details() }
         }
-        Role::Free | Role::Unmap => What::Free { given: kind.given(event), name: kind.name.clone() },
+        Role::Free | Role::Unmap => What::Free { given: kind.given(event), name: Rc::clone(&kind.name) },
         Role::Keep => What::Keep { address: kind.address(event) },
         Role::Tag => What::Tag { frame: kind.frame(event) },
         Role::Usage => What::Usage {
-            name: kind.name.clone(),
+            name: Rc::clone(&kind.name),
             frame: kind.frame(event),
             stack: kind.stack(event),
             details: details(),

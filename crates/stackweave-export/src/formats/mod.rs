@@ -7,6 +7,7 @@ mod firefox;
 mod flamegraph;
 mod folded;
 mod json;
+mod memory_curve;
 mod parquet;
 mod perfetto;
 mod pprof;
@@ -35,6 +36,7 @@ pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) ->
         Format::Speedscope => speedscope::write(source, out),
         Format::Json => json::write(source, out),
         Format::Pstats => pstats::write(source, out),
+        Format::MemoryCurve => memory_curve::write(source, out),
         Format::Pytorch => pytorch::write(source, out),
         Format::Perfetto => perfetto::write(source, out),
         Format::Parquet => Err(ExportError::NotThis("parquet is a folder of files, and not one".to_owned())),

@@ -42,7 +42,9 @@ impl MemoryTape {
         tape.thread(MAIN_THREAD, PID, "main");
         tape.thread(WORKER, WORKER_TID, "worker");
         let kinds = kinds();
-        kinds.iter().for_each(|kind| tape.kind(kind));
+        for kind in &kinds {
+            tape.kind(kind);
+        }
         Self { tape, kinds }
     }
 

@@ -118,8 +118,6 @@ impl Writer<'_, '_> {
                 line.close_args();
                 self.put(&line.finish())
             }
-            // What is no number can't be written in JSON.
-            What::Begin(_) | What::Counter { .. } => Ok(()),
             What::Sample { stack, weight, details } => {
                 let mut line = self.line(b'i', happening);
                 line.time("ts", time).text("name", "sample").text("cat", "sample").text("s", "t");
@@ -137,7 +135,8 @@ impl Writer<'_, '_> {
                 line.time("ts", time).raw("name", &name.text).text("cat", "memory tag").text("s", "t");
                 self.put(&line.finish())
             }
-            What::Tag { .. } | What::Usage { .. } => Ok(()),
+            // A counter that is no number can't be written in JSON.
+            What::Begin(_) | What::Counter { .. } | What::Tag { .. } | What::Usage { .. } => Ok(()),
         }
     }
 

@@ -104,7 +104,7 @@ impl Writer<'_> {
                 let changes = self.memory[process].keep(time, thread, *address)?;
                 Ok(self.allocations(key, time, None, &changes)?)
             }
-            What::Tag { frame } if *frame != 0 => Ok(self.instant(key, *frame, time, json!({ "type": "tag" }))?),
+            What::Tag { frame } if *frame != 0 => Ok(self.instant(key, *frame, time, json!({ "type": "instant" }))?),
             What::Allocate { .. } | What::Free { .. } | What::Tag { .. } | What::Usage { .. } => Ok(()),
         }
     }

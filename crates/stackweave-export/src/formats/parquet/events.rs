@@ -116,7 +116,7 @@ impl<'a> EventRows<'a> {
                 self.history.give(happening, given)?;
                 let kind = if given.held.is_range() { "unmap" } else { "free" };
                 let rest = Rest {
-                    event: Some(name.clone()),
+                    event: Some(Rc::clone(name)),
                     address: Some(given.address),
                     size: given.held.is_range().then_some(given.size),
                     stack: given.stack,
@@ -136,7 +136,7 @@ impl<'a> EventRows<'a> {
             What::Usage { name, frame, stack, details } => {
                 let frame = if *frame == 0 { 0 } else { self.last_frame(*frame) };
                 let rest = Rest {
-                    event: Some(name.clone()),
+                    event: Some(Rc::clone(name)),
                     frame,
                     stack: *stack,
                     details: details.clone(),
@@ -158,7 +158,7 @@ impl<'a> EventRows<'a> {
         self.history.take(happening, &Taken { tag, ..*taken }, allocator)?;
         let is_host = taken.held.device() != EventKind::OWN_DEVICE;
         let rest = Rest {
-            event: Some(allocator.clone()),
+            event: Some(Rc::clone(allocator)),
             address: Some(taken.address),
             size: Some(taken.size),
             stack: taken.stack,

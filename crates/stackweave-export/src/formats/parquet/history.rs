@@ -50,7 +50,7 @@ impl<'a> History<'a> {
         self.settle(happening.thread)?;
         let known = self.allocators.iter().position(|known| known == allocator);
         let allocator = known.unwrap_or_else(|| {
-            self.allocators.push(allocator.clone());
+            self.allocators.push(Rc::clone(allocator));
             self.allocators.len() - 1
         });
         let born = Born { time: happening.time, thread: happening.thread, allocator, taken: *taken };

@@ -13,7 +13,7 @@ mod segments;
 mod stacks;
 mod trace;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
 use stackweave_core::EventKind;
@@ -30,7 +30,7 @@ const MOST_DEVICES: i64 = 256;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let found = read::find(source)?;
-    if found.devices.iter().all(|devices| devices.is_empty()) {
+    if found.devices.iter().all(BTreeMap::is_empty) {
         return Err(ExportError::NotThis(
             "the recording has no events of memory, which a snapshot is made of".to_owned(),
         ));

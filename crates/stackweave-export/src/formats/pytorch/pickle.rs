@@ -42,12 +42,11 @@ impl<'o> Pickle<'o> {
     }
 
     pub(super) fn refer(&mut self, to: Shared) {
-        match u8::try_from(to.0) {
-            Ok(number) => self.bytes.extend([b'h', number]),
-            Err(_) => {
-                self.bytes.push(b'j');
-                self.bytes.extend(to.0.to_le_bytes());
-            }
+        if let Ok(number) = u8::try_from(to.0) {
+            self.bytes.extend([b'h', number]);
+        } else {
+            self.bytes.push(b'j');
+            self.bytes.extend(to.0.to_le_bytes());
         }
     }
 
@@ -55,14 +54,13 @@ impl<'o> Pickle<'o> {
         if let Some(known) = self.texts.get(text) {
             return self.refer(*known);
         }
-        match u8::try_from(text.len()) {
-            Ok(len) => self.bytes.extend([0x8c, len]),
-            Err(_) => {
-                // No name is longer than 4 GiB.
-                let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
-                self.bytes.push(b'X');
-                self.bytes.extend(len.to_le_bytes());
-            }
+        if let Ok(len) = u8::try_from(text.len()) {
+            self.bytes.extend([0x8c, len]);
+        } else {
+            // No name is longer than 4 GiB.
+            let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
+            self.bytes.push(b'X');
+            self.bytes.extend(len.to_le_bytes());
         }
         self.bytes.extend(text.as_bytes());
         let shared = self.share();
@@ -99,9 +97,11 @@ impl<'o> Pickle<'o> {
         self.bytes.push(if is { 0x88 } else { 0x89 });
     }
 
-    /// The two numbers last written become a pair.
+    /// A tuple of two numbers.
     pub(super) fn pair(&mut self, numbers: [u64; 2]) {
-        numbers.into_iter().for_each(|number| self.unsigned(number));
+        for number in numbers {
+            self.unsigned(number);
+        }
         self.bytes.push(0x86);
     }
 

@@ -14,7 +14,8 @@ pub(super) struct Stacks {
     process: ProcessRecording,
     names: RecordedNames,
     visible: VisibleFrames,
-    stacks: HashMap<u32, Shared>,
+    /// By their numbers in the recording.
+    known: HashMap<u32, Shared>,
     /// By the number of the frame in the recording, and the place among those that it stands for.
     frames: HashMap<(u32, usize), Shared>,
     /// The frames of a stack, and which of those that each stands for are seen.
@@ -28,7 +29,7 @@ impl Stacks {
             process: process.clone(),
             names: source.names(process, &frames),
             visible: VisibleFrames::new(process, source.view()),
-            stacks: HashMap::new(),
+            known: HashMap::new(),
             frames: HashMap::new(),
             stack: Vec::new(),
         }
@@ -41,7 +42,7 @@ impl Stacks {
 
     /// Writes a stack as a list, the innermost frame first.
     pub(super) fn write(&mut self, stack: u32, pickle: &mut Pickle<'_>) -> io::Result<()> {
-        if let Some(known) = self.stacks.get(&stack) {
+        if let Some(known) = self.known.get(&stack) {
             pickle.refer(*known);
             return Ok(());
         }
@@ -55,17 +56,16 @@ impl Stacks {
         for (number, seen) in core::mem::take(&mut self.stack) {
             for (place, frame) in self.names.of(number).iter().enumerate().filter(|(place, _)| seen >> place & 1 == 1) {
                 pickle.item()?;
-                match self.frames.get(&(number, place)) {
-                    Some(known) => pickle.refer(*known),
-                    None => {
-                        write_frame(frame, pickle);
-                        self.frames.insert((number, place), pickle.share());
-                    }
+                if let Some(known) = self.frames.get(&(number, place)) {
+                    pickle.refer(*known);
+                } else {
+                    write_frame(frame, pickle);
+                    self.frames.insert((number, place), pickle.share());
                 }
             }
         }
         pickle.end_list();
-        self.stacks.insert(stack, pickle.share());
+        self.known.insert(stack, pickle.share());
         Ok(())
     }
 }

@@ -153,11 +153,10 @@ impl Trace<'_, '_> {
 }
 
 pub(super) fn write_pool(pool: u64, known: &mut HashMap<u64, Shared>, pickle: &mut Pickle<'_>) {
-    match known.get(&pool) {
-        Some(known) => pickle.refer(*known),
-        None => {
-            pickle.pair([0, pool]);
-            known.insert(pool, pickle.share());
-        }
+    if let Some(known) = known.get(&pool) {
+        pickle.refer(*known);
+    } else {
+        pickle.pair([0, pool]);
+        known.insert(pool, pickle.share());
     }
 }

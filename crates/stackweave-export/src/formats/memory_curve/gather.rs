@@ -1,0 +1,160 @@
+//! What a picture of memory shows of each process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use stackweave_core::EventKind;
+use stackweave_recording::file::Mode;
+
+use super::line::{Line, Point};
+use crate::activity::{Details, Happening, NamedProcess, What, visit};
+use crate::error::ExportError;
+use crate::memory_curve::{MemoryCurves, MemoryPoint};
+use crate::source::Source;
+use crate::svg::one_line;
+
+/// Counters of the memory recorder.
+const HEAP: &str = "memory.heap";
+const RSS: &str = "memory.rss";
+const TOTAL: &str = "memory-total";
+
+/// The memory of one process.
+pub(super) struct Panel {
+    pub(super) title: String,
+    /// What it has taken.
+    pub(super) heap: Line,
+    /// What it has in memory, as the system counts.
+    pub(super) rss: Line,
+    /// What hosts have taken, by device.
+    pub(super) devices: BTreeMap<i64, Line>,
+    /// When it had taken most; more exact than the line, if the recorder knew it.
+    pub(super) peak: Option<Point>,
+    pub(super) tags: Vec<TagBand>,
+}
+
+/// A time in which a thread had a tag.
+#[derive(Debug)]
+pub(super) struct TagBand {
+    pub(super) name: String,
+    pub(super) thread: u32,
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+impl Panel {
+    pub(super) fn is_empty(&self) -> bool {
+        self.heap.is_empty() && self.rss.is_empty() && self.devices.is_empty()
+    }
+}
+
+pub(super) fn gather(source: &Source<'_>) -> Result<Vec<Panel>, ExportError> {
+    let processes = NamedProcess::all(source);
+    let mut gathered: Vec<Gathered<'_>> = processes.iter().map(|process| Gathered::new(source, process)).collect();
+    visit(source, &mut |happening| {
+        gathered[happening.process].happening(happening);
+        Ok(())
+    })?;
+    Ok(gathered.into_iter().map(Gathered::finish).collect())
+}
+
+struct Gathered<'a> {
+    process: &'a NamedProcess<'a>,
+    panel: Panel,
+    curves: MemoryCurves,
+    /// What the recorder says that was taken, if the events do not.
+    told_heap: Line,
+    /// The tags that threads have, since when.
+    open: HashMap<u32, (u32, u64)>,
+    range: Range<u64>,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(source: &Source<'_>, process: &'a NamedProcess<'a>) -> Self {
+        let range = source.time_range();
+        let line = || Line::new(range.clone());
+        let panel = Panel {
+            title: format!("{} ({})", process.title, process.pid),
+            heap: line(),
+            rss: line(),
+            devices: BTreeMap::new(),
+            peak: None,
+            tags: Vec::new(),
+        };
+        let (curves, told_heap) = (MemoryCurves::of(process.recording), line());
+        Self { process, panel, curves, told_heap, open: HashMap::new(), range }
+    }
+
+    fn happening(&mut self, happening: &Happening<'_>) {
+        let time = happening.time;
+        match &happening.what {
+            What::Counter { frame, value } => {
+                let name = self.process.chain(*frame).next_back().map(|frame| &*frame.name);
+                match name {
+                    Some(HEAP) => self.told_heap.push(time, whole(*value)),
+                    Some(RSS) => self.panel.rss.push(time, whole(*value)),
+                    _ => {}
+                }
+            }
+            What::Tag { frame } => self.tag(happening.thread, *frame, time),
+            What::Usage { name, details, .. } if **name == *TOTAL => self.total(time, details),
+            _ => {
+                let points = self.curves.happens(happening);
+                points.into_iter().flatten().for_each(|point| self.point(point));
+            }
+        }
+    }
+
+    fn point(&mut self, point: MemoryPoint) {
+        let line = match point.device {
+            EventKind::OWN_DEVICE => &mut self.panel.heap,
+            device => self.panel.devices.entry(device).or_insert_with(|| Line::new(self.range.clone())),
+        };
+        line.push(point.time, point.bytes);
+    }
+
+    fn tag(&mut self, thread: u32, frame: u32, time: u64) {
+        if let Some((frame, from)) = self.open.remove(&thread) {
+            let name = self.process.chain(frame).next_back().map_or_else(String::new, |frame| one_line(&frame.name));
+            self.panel.tags.push(TagBand { name, thread, from, to: time });
+        }
+        if frame != 0 {
+            self.open.insert(thread, (frame, time));
+        }
+    }
+
+    /// The figures of a snapshot: the last one counts.
+    fn total(&mut self, time: u64, details: &Details) {
+        let said = details.object();
+        let number = |key: &str| said.get(key).and_then(serde_json::Value::as_u64);
+        let is_own = said.get("device").and_then(serde_json::Value::as_i64) == Some(EventKind::OWN_DEVICE);
+        if let (true, Some(bytes), Some(ago)) = (is_own, number("peak_bytes"), number("peak_ago")) {
+            self.panel.peak = Some(Point { time: time.saturating_sub(ago), bytes });
+        }
+    }
+
+    fn finish(mut self) -> Panel {
+        for point in self.curves.rest() {
+            self.point(point);
+        }
+        let threads: Vec<u32> = self.open.keys().copied().collect();
+        for thread in threads {
+            self.tag(thread, 0, self.range.end);
+        }
+        self.panel.tags.sort_by_key(|tag| (tag.thread, tag.from));
+        let is_partial = self.process.recording.start().mode != Mode::default();
+        if self.panel.heap.is_empty() || is_partial && !self.told_heap.is_empty() {
+            self.panel.heap = self.told_heap;
+        }
+        // Of a part of the time the peak is that of the part.
+        let range = self.range.clone();
+        let highest = self.panel.heap.highest;
+        let is_exact = |peak: &Point| range.contains(&peak.time) && highest.is_none_or(|seen| seen.bytes <= peak.bytes);
+        self.panel.peak = self.panel.peak.filter(is_exact).or(highest);
+        self.panel
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes are whole and not negative")]
+fn whole(value: f64) -> u64 {
+    value as u64
+}

@@ -1,0 +1,83 @@
+//! A quantity over time, as fine as a picture can show it.
+
+use std::ops::Range;
+
+/// How many pieces of the time are told apart.
+const STEPS: u64 = 2000;
+
+/// A value that stays until the next one. Of each piece of the time the highest and the last are kept.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    range: Range<u64>,
+    steps: Vec<Option<Step>>,
+    pub(super) highest: Option<Point>,
+    pub(super) last: Option<Point>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Point {
+    pub(super) time: u64,
+    pub(super) bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    highest: Point,
+    last: Point,
+}
+
+impl Line {
+    pub(super) fn new(range: Range<u64>) -> Self {
+        Self { range, steps: Vec::new(), highest: None, last: None }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.last.is_none()
+    }
+
+    /// Times do not go back.
+    pub(super) fn push(&mut self, time: u64, bytes: u64) {
+        let point = Point { time: time.clamp(self.range.start, self.range.end), bytes };
+        let whole = (self.range.end - self.range.start).max(1);
+        let place = u128::from(point.time - self.range.start) * u128::from(STEPS) / u128::from(whole);
+        let place = usize::try_from(place).unwrap_or(0);
+        if self.steps.len() <= place {
+            self.steps.resize(place + 1, None);
+        }
+        let step = self.steps[place].get_or_insert(Step { highest: point, last: point });
+        if step.highest.bytes < bytes {
+            step.highest = point;
+        }
+        step.last = point;
+        if self.highest.is_none_or(|highest| highest.bytes < bytes) {
+            self.highest = Some(point);
+        }
+        self.last = Some(point);
+    }
+
+    /// What is to be drawn, in the order of time.
+    pub(super) fn points(&self) -> impl Iterator<Item = Point> {
+        self.steps.iter().flatten().flat_map(|step| {
+            let is_one = step.highest == step.last;
+            [Some(step.highest), (!is_one).then_some(step.last)].into_iter().flatten()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peaks_and_ends_stay() {
+        let mut line = Line::new(0..1_000_000);
+        for time in 0..1_000_000 {
+            line.push(time, if time == 777_777 { 99 } else { time % 7 });
+        }
+        let points: Vec<Point> = line.points().collect();
+        assert!(points.len() <= 4000 && points.is_sorted_by_key(|point| point.time));
+        assert!(points.contains(&Point { time: 777_777, bytes: 99 }));
+        assert_eq!(points.last().copied(), Some(Point { time: 999_999, bytes: 999_999 % 7 }));
+        assert_eq!((line.highest.map(|point| point.time), line.last), (Some(777_777), points.last().copied()));
+    }
+}
