@@ -31,6 +31,8 @@ pub enum Format {
     Json,
     /// Memory over time, as a picture.
     MemoryCurve,
+    /// A table of who has taken how much memory, as comma-separated values.
+    Allocations,
     /// `PyTorch`'s memory snapshot, for its memory viewer.
     Pytorch,
     /// A folder of Parquet files: events, stacks, frames, modules.
@@ -38,7 +40,7 @@ pub enum Format {
 }
 
 /// Format, its name, and how file names end that are its own. The first end that fits counts, so long ones come first.
-const FORMATS: [(Format, &str, &[&str]); 14] = [
+const FORMATS: [(Format, &str, &[&str]); 15] = [
     (Format::MemoryCurve, "memory-curve", &[".memory.svg"]),
     (Format::Callgraph, "callgraph", &[".callgraph.svg"]),
     (Format::Speedscope, "speedscope", &[".speedscope.json", ".speedscope"]),
@@ -51,6 +53,7 @@ const FORMATS: [(Format, &str, &[&str]); 14] = [
     (Format::Flamegraph, "flamegraph", &[".svg"]),
     (Format::Dot, "dot", &[".dot", ".gv"]),
     (Format::Json, "json", &[".jsonl", ".ndjson"]),
+    (Format::Allocations, "allocations", &[".csv"]),
     (Format::Pytorch, "pytorch", &[".pickle", ".pkl"]),
     (Format::Parquet, "parquet", &[".parquet"]),
 ];
@@ -84,7 +87,7 @@ impl Format {
 
     /// Whether it shows memory only, and so can't be made of a recording that has nothing about it.
     pub fn is_of_memory(self) -> bool {
-        matches!(self, Self::MemoryCurve | Self::Pytorch)
+        matches!(self, Self::Allocations | Self::MemoryCurve | Self::Pytorch)
     }
 
     /// The format that a file of this name is expected in.
@@ -141,6 +144,9 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_those_that_there_are() {
         let said = "xls".parse::<Format>().unwrap_err().to_string();
-        assert!(said.starts_with("there is no format xls, but callgraph, chrome, ") && said.ends_with("speedscope"));
+        assert!(
+            said.starts_with("there is no format xls, but allocations, callgraph, chrome, ")
+                && said.ends_with("speedscope")
+        );
     }
 }

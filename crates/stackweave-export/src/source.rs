@@ -4,10 +4,11 @@ use core::fmt;
 use std::cell::{Cell, RefCell};
 use std::ops::{ControlFlow, Range};
 
+use stackweave_profile::memory::MemoryUsage;
 use stackweave_profile::{
     AggregateOptions, Grouping, PartProfile, Profile, RecordedCosts, RecordedNames, View, aggregate,
 };
-use stackweave_recording::{Missing, ProcessRecording, Recording, TimedEvent};
+use stackweave_recording::{Missing, ProcessRecording, ReadError, Recording, TimedEvent};
 use stackweave_symbolize::Symbolizer;
 
 use crate::error::ExportError;
@@ -176,6 +177,25 @@ impl<'a> Source<'a> {
     fn until(&self, process: &ProcessRecording) -> (u64, Option<Range<u64>>) {
         let began = self.began(process);
         (began, self.options.part.range.as_ref().map(|range| 0..range.end.saturating_sub(began)))
+    }
+
+    /// A time since the first process began to record, as one since this process did.
+    pub(crate) fn own_time(&self, process: &ProcessRecording, range: &Range<u64>) -> Range<u64> {
+        let began = self.began(process);
+        range.start.saturating_sub(began)..range.end.saturating_sub(began)
+    }
+
+    /// How much memory the process at this place has used, as `read` finds out.
+    pub(crate) fn usage(
+        &self,
+        place: usize,
+        read: impl FnOnce(&mut dyn FnMut(u64)) -> Result<MemoryUsage, ReadError>,
+    ) -> Result<MemoryUsage, ExportError> {
+        let done: u64 = self.processes()[..place].iter().map(ProcessRecording::bytes).sum();
+        let mut progress = self.progress.borrow_mut();
+        let usage = read(&mut |bytes| progress(done + bytes))?;
+        self.missing.borrow_mut().add_all(&usage.missing);
+        Ok(usage)
     }
 
     /// Names of frames of a process, by their numbers in its recording.

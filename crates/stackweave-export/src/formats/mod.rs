@@ -1,5 +1,6 @@
 //! The formats, a file each.
 
+mod allocations;
 mod callgraph;
 mod chrome;
 mod dot;
@@ -26,6 +27,7 @@ pub(crate) use parquet::write as write_parquet;
 /// Writes a recording in a format that is one file.
 pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) -> Result<(), ExportError> {
     match format {
+        Format::Allocations => allocations::write(source, out),
         Format::Callgraph => callgraph::write(source, out),
         Format::Chrome => chrome::write(source, out),
         Format::Dot => dot::write(source, out),

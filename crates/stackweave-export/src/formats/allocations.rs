@@ -1,0 +1,163 @@
+//! A table of who has taken how much memory, a line for each stack, allocator, thread and tag: the most bytes first.
+//!
+//! Comma-separated values with a header, as memray writes them, and more columns. Which bytes are counted is the measure that is
+//! asked for: those at the peak if none is.
+
+use std::io::{self, Write};
+
+use stackweave_profile::memory::{DeviceUsage, MemoryQuery, MemoryUsage, UsageRow, read_usage};
+use stackweave_profile::{Frame, Measure, RecordedNames, View};
+use stackweave_recording::ProcessRecording;
+
+use crate::error::ExportError;
+use crate::source::Source;
+use crate::visible_frames::VisibleFrames;
+
+const HEADER: &str = "allocator,num_allocations,size,tid,thread_name,tag,device,pid,function,location,stack_trace\n";
+
+pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let measure = source.options().part.measure.unwrap_or(Measure::PeakBytes);
+    let mut tables = Vec::new();
+    let mut is_there = false;
+    for (place, process) in source.processes().iter().enumerate() {
+        let table = Table::read(source, place, process, measure)?;
+        is_there |= table.usage.devices.iter().any(|device| device.totals.figures.allocations > 0);
+        tables.push(table);
+    }
+    if !is_there {
+        return Err(ExportError::NotThis("the recording has nothing about memory, which the table is of".to_owned()));
+    }
+    let mut rows: Vec<(u64, u64, usize, i64, UsageRow)> = Vec::new();
+    for (place, table) in tables.iter().enumerate() {
+        for device in &table.usage.devices {
+            rows.extend(
+                counted(device, measure).map(|(bytes, blocks, row)| (bytes, blocks, place, device.device, row)),
+            );
+        }
+    }
+    rows.sort_by_key(|(bytes, blocks, ..)| core::cmp::Reverse((*bytes, *blocks)));
+    out.write_all(HEADER.as_bytes())?;
+    for (bytes, blocks, place, device, row) in rows {
+        tables[place].write(&row, (bytes, blocks, device), out)?;
+    }
+    Ok(())
+}
+
+/// What rows have of a measure, without those that have nothing.
+fn counted(device: &DeviceUsage, measure: Measure) -> impl Iterator<Item = (u64, u64, UsageRow)> {
+    device.rows.iter().filter_map(move |row| {
+        let figures = &row.figures;
+        let (bytes, blocks) = match measure {
+            Measure::PeakBytes => (figures.peak_bytes, figures.peak_blocks),
+            Measure::LiveBytes => (row.leaked_bytes, row.leaked_blocks),
+            Measure::TemporaryBytes => (figures.temporary_bytes, figures.temporary),
+            _ => (figures.bytes, figures.allocations),
+        };
+        (blocks > 0).then_some((bytes, blocks, *row))
+    })
+}
+
+/// The memory of a process, and the names of its frames.
+struct Table {
+    process: ProcessRecording,
+    usage: MemoryUsage,
+    names: RecordedNames,
+    /// What is asked for, and what is seen by default, without what is internal to interpreters and libraries.
+    views: [VisibleFrames; 2],
+    line: String,
+}
+
+impl Table {
+    fn read(
+        source: &Source<'_>,
+        place: usize,
+        process: &ProcessRecording,
+        measure: Measure,
+    ) -> Result<Self, ExportError> {
+        let part = &source.options().part;
+        if matches!(measure, Measure::WallTime | Measure::Samples) {
+            return Err(ExportError::NotThis(format!("{} is no measure of memory", measure.describe())));
+        }
+        let query = MemoryQuery {
+            range: part.range.as_ref().map(|range| source.own_time(process, range)),
+            threads: part.threads.clone(),
+            devices: part.device.into_iter().collect(),
+            ..MemoryQuery::default()
+        };
+        let usage = source.usage(place, |progress| read_usage(process, &query, progress))?;
+        let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
+        let views = [source.view(), &View::default()].map(|view| VisibleFrames::new(process, view));
+        Ok(Self { process: process.clone(), usage, names: source.names(process, &frames), views, line: String::new() })
+    }
+
+    fn write(
+        &mut self,
+        row: &UsageRow,
+        (bytes, blocks, device): (u64, u64, i64),
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        self.line.clear();
+        let [stack, seen] = [0, 1].map(|view| self.frames(row.stack, view));
+        let thread = self.process.dictionary().thread(row.thread);
+        let text = |texts: &[std::sync::Arc<str>], number: u32| texts.get(number as usize).cloned().unwrap_or_default();
+        let innermost = seen.first().or(stack.first());
+        let cells = [
+            text(&self.usage.allocators, row.allocator).to_string(),
+            blocks.to_string(),
+            bytes.to_string(),
+            thread.map_or(row.thread, |thread| thread.tid).to_string(),
+            thread.map_or_else(String::new, |thread| thread.name.clone()),
+            text(&self.usage.tags, row.tag).to_string(),
+            device.to_string(),
+            self.process.start().pid.to_string(),
+            innermost.map_or_else(String::new, name),
+            innermost.map_or_else(String::new, |frame| place(frame, ':')),
+            stack.iter().map(|frame| format!("{};{}", name(frame), place(frame, ';'))).collect::<Vec<_>>().join("|"),
+        ];
+        for (number, cell) in cells.iter().enumerate() {
+            if number > 0 {
+                self.line.push(',');
+            }
+            push_cell(&mut self.line, cell);
+        }
+        self.line.push('\n');
+        out.write_all(self.line.as_bytes())
+    }
+
+    /// The frames of a stack that a view shows, innermost first.
+    fn frames(&mut self, stack: u32, view: usize) -> Vec<Frame> {
+        let numbers: Vec<u32> = self.process.dictionary().frames_of(stack).collect();
+        let mut is_library = false;
+        let mut outermost_first: Vec<Frame> = Vec::new();
+        for number in numbers.into_iter().rev() {
+            let frames = self.names.of(number);
+            let seen = self.views[view].seen(number, frames, &mut is_library);
+            let shown = frames.iter().enumerate().rev().filter(|(place, _)| seen >> place & 1 == 1);
+            outermost_first.extend(shown.map(|(_, frame)| frame.clone()));
+        }
+        outermost_first.reverse();
+        outermost_first
+    }
+}
+
+fn name(frame: &Frame) -> String {
+    frame.qualname.as_ref().unwrap_or(&frame.name).to_string()
+}
+
+/// File and line.
+fn place(frame: &Frame, between: char) -> String {
+    let file = frame.filename.as_deref().unwrap_or("??");
+    let line = frame.position.line.or(frame.first_line).unwrap_or(0);
+    format!("{file}{between}{line}")
+}
+
+/// A value, in quotes if it has to be.
+fn push_cell(line: &mut String, cell: &str) {
+    if cell.contains([',', '"', '\n', '\r']) {
+        line.push('"');
+        line.push_str(&cell.replace('"', "\"\""));
+        line.push('"');
+    } else {
+        line.push_str(cell);
+    }
+}
