@@ -26,6 +26,9 @@ FORMATS = {
 }
 
 
+MEMORY_FORMATS = {"pytorch": "out.pickle", "allocations": "out.csv", "memory-curve": "out.memory.svg"}
+
+
 class Export(RecordingCase):
     def setUp(self):
         super().setUp()
@@ -48,6 +51,13 @@ class Export(RecordingCase):
                 other = self.opened.export(self.out("other"), format=format, overwrite=True)
                 self.assertGreater(os.path.getsize(other), 0)
         self.assertFalse([name for name in os.listdir(self.folder) if name.startswith(".")])
+
+    def test_formats_of_memory_say_that_there_is_none(self):
+        for format, name in MEMORY_FORMATS.items():
+            with self.subTest(format):
+                with self.assertRaisesRegex(stackweave.StackweaveError, "memory"):
+                    self.opened.export(self.out(name))
+                self.assertFalse(os.path.exists(self.out(name)))
 
     def test_statistics_are_those_of_pstats(self):
         stats = self.opened.stats()

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
         "firefox",
         "json",
         "parquet",
+        "pytorch",
+        "allocations",
+        "memory-curve",
     ]
     _Kind = Literal["python", "native", "script", "extra", "label"]
     _Measure = Literal["time", "samples", "bytes", "allocations", "live", "peak", "temporary"]
@@ -178,8 +181,9 @@ class Reading(_native.Feed):
 
         The format is the one that the name of the path ends for, unless it is said: pstats (.prof), chrome (.json),
         perfetto (.pftrace), speedscope (.speedscope.json), pprof (.pb.gz), folded (.folded), flamegraph (.svg),
-        callgraph (.callgraph.svg), dot (.dot), firefox (.firefox.json), json (.jsonl) or parquet (a folder). Pictures
-        leave out internals unless all is True, the others nothing unless it is False. A flame graph is in the order of
+        callgraph (.callgraph.svg), dot (.dot), firefox (.firefox.json), json (.jsonl) or parquet (a folder); of a
+        recording of memory also pytorch (.pickle), allocations (.csv) and memory-curve (.memory.svg). Pictures leave
+        out internals unless all is True, the others nothing unless it is False. A flame graph is in the order of
         time with time_order, and coloured by what changed since the recording before. The rest is as for tree().
         A file that is there is replaced only with overwrite, and stays as it is if something fails.
         """

@@ -113,7 +113,8 @@ pub(crate) struct Export {
     /// Recordings to export, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    /// The format: pstats, chrome, perfetto, speedscope, pprof, folded, flamegraph, callgraph, dot, firefox, json or parquet;
+    /// The format: pstats, chrome, perfetto, speedscope, pprof, folded, flamegraph, callgraph, dot, firefox, json, parquet; of
+    /// memory pytorch, allocations, memory-curve;
     /// if not given, the name of the output tells it
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,

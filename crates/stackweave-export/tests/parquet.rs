@@ -95,6 +95,7 @@ fn the_queries_of_the_documentation_work() {
     let seen: Value = serde_json::from_str(&run(script.arg(&path).arg(page))).unwrap();
     let first = &seen["documented"]["duckdb"][0];
     assert_eq!(first, &json!(["fib", "/app/fib.py", 3, 3, 1.7e-6, 1.8e-6]));
+    assert_eq!(seen["documented"]["live"], json!([["fib", 1, 100]]));
     let table = seen["documented"]["polars"].as_str().unwrap();
     assert!(table.contains("fib") && table.contains("1700"), "{table}");
 }

@@ -84,12 +84,13 @@ def tree_of(spans):
 def documented(folder, page):
     """What the queries of the page give, run as they stand there."""
     text = Path(page).read_text().replace("out.parquet", folder)
-    sql = re.search("```sql\\n(.*?)```", text, re.S)[1]
+    sql, live = re.findall("```sql\\n(.*?)```", text, re.S)
     python = next(block for block in re.findall("```python\\n(.*?)```", text, re.S) if "polars" in block)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(python, {"polars": polars})
-    return {"duckdb": duckdb.connect().execute(sql).fetchall(), "polars": printed.getvalue()}
+    given = {name: duckdb.connect().execute(query).fetchall() for name, query in [("duckdb", sql), ("live", live)]}
+    return {**given, "polars": printed.getvalue()}
 
 
 def main(folder, page=None):
