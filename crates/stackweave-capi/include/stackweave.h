@@ -13,6 +13,10 @@
 
 /* A request for everything. */
 #define STACKWEAVE_REQUEST_INIT { sizeof(stackweave_request), STACKWEAVE_ALL, 0, 0 }
+/* A block of nothing, on the first device. */
+#define STACKWEAVE_BLOCK_INIT { sizeof(stackweave_block), 0, 0, 0, 0, 0 }
+/* The history of everything. */
+#define STACKWEAVE_MEMORY_OPTIONS_INIT { sizeof(stackweave_memory_options), STACKWEAVE_MEMORY_HISTORY, 0, 0, 0, 0, 0 }
 
 // Python frames.
 #define STACKWEAVE_PYTHON 1
@@ -25,6 +29,30 @@
 
 // Frames of all kinds.
 #define STACKWEAVE_ALL 7
+
+// Every event is in the file.
+#define STACKWEAVE_MEMORY_HISTORY 0
+
+// Only figures for each stack are: a small file.
+#define STACKWEAVE_MEMORY_AGGREGATE 1
+
+// Some allocations are, chosen by their bytes, so that estimates are unbiased: for production.
+#define STACKWEAVE_MEMORY_SAMPLED 2
+
+// Stacks without native frames.
+#define STACKWEAVE_MEMORY_NO_NATIVE 1
+
+// Blocks are given back with a stack, too.
+#define STACKWEAVE_MEMORY_FREE_STACKS 2
+
+// Mappings are not recorded.
+#define STACKWEAVE_MEMORY_NO_MAPPINGS 4
+
+// A file that is there already is replaced.
+#define STACKWEAVE_MEMORY_OVERWRITE 8
+
+// Forked children record nothing.
+#define STACKWEAVE_MEMORY_NO_FORKS 16
 
 // No stack.
 #define STACKWEAVE_NO_STACK 0
@@ -55,6 +83,8 @@ typedef enum stackweave_status {
   STACKWEAVE_INTERNAL = 10,
   // Dumps were not prepared, or the text could not be written. It says why itself, where it can.
   STACKWEAVE_NO_DUMP = 11,
+  // There is no recording, or it can't be begun, or not all of it could be written; the last error says why.
+  STACKWEAVE_NO_RECORDING = 12,
 } stackweave_status;
 
 // Why a captured stack is not whole. More may be added.
@@ -162,6 +192,64 @@ typedef struct stackweave_location {
   // The column before which it ends.
   uint32_t end_column;
 } stackweave_location;
+
+// A block of the host's allocator, or room that it gives out blocks of. Set with STACKWEAVE_BLOCK_INIT, and then what is
+// to differ.
+typedef struct stackweave_block {
+  // The size of this structure, in bytes.
+  size_t size;
+  // Where the block is. Blocks of different devices may have the same address.
+  uint64_t address;
+  // Its bytes.
+  uint64_t bytes;
+  // The device that it lies on, from 0; -1: the process's own memory.
+  int64_t device;
+  // The stream that it is used on.
+  uint64_t stream;
+  // The pool that it comes from.
+  uint64_t pool;
+} stackweave_block;
+
+// How memory is recorded. Set with STACKWEAVE_MEMORY_OPTIONS_INIT, and then what is to differ.
+typedef struct stackweave_memory_options {
+  // The size of this structure, in bytes.
+  size_t size;
+  // STACKWEAVE_MEMORY_HISTORY, STACKWEAVE_MEMORY_AGGREGATE or STACKWEAVE_MEMORY_SAMPLED.
+  uint32_t mode;
+  // Any of STACKWEAVE_MEMORY_NO_NATIVE, STACKWEAVE_MEMORY_FREE_STACKS, STACKWEAVE_MEMORY_NO_MAPPINGS,
+  // STACKWEAVE_MEMORY_OVERWRITE, STACKWEAVE_MEMORY_NO_FORKS.
+  uint32_t flags;
+  // How many bytes there are to a sample; 0: 512 KiB.
+  uint64_t sample_every;
+  // How many innermost frames of a stack are kept; 0: all.
+  uint32_t depth;
+  // A block is temporary if it is given back before its thread has taken more than so many others. 0: as if it were 1.
+  uint32_t temporary;
+  // How many bytes of events may wait for the file before threads do; 0: 64 MiB.
+  uint64_t buffers;
+} stackweave_memory_options;
+
+// How much memory was used. Set `size` before asking.
+typedef struct stackweave_memory_usage {
+  // The size of this structure, in bytes.
+  size_t size;
+  // How often memory was taken.
+  uint64_t allocations;
+  // The bytes of all that was taken.
+  uint64_t bytes;
+  // Blocks that are not given back.
+  uint64_t live_blocks;
+  // Their bytes.
+  uint64_t live_bytes;
+  // Blocks that were live when most bytes were.
+  uint64_t peak_blocks;
+  // Their bytes.
+  uint64_t peak_bytes;
+  // Blocks that were given back.
+  uint64_t frees;
+  // Frees of what was not seen to be taken.
+  uint64_t unknown_frees;
+} stackweave_memory_usage;
 
 // A named frame. Texts are in UTF-8, and valid during the call that they are passed to. A number that is not known is 0:
 // lines and columns, of all kinds of frames, count from 1.
@@ -340,6 +428,64 @@ const char *stackweave_last_error(void);
 // `locations` they were called with.
 enum stackweave_status stackweave_locations_add(struct stackweave_locations *locations,
                                                 const struct stackweave_location *location);
+
+// The host's allocator has taken a block: recorded with the calling thread's woven stack, from the function that calls this
+// outward, if memory is recorded; by stackweave_memory_start, or by stackweave.memory in the Python of this process. Else
+// it costs a few nanoseconds.
+//
+// To be called once the block is the caller's, so that nobody else can tell of that address meanwhile. With any lock held, with
+// the GIL or without; it takes neither. If the file is slow for long it waits for it.
+enum stackweave_status stackweave_alloc(const struct stackweave_block *block);
+
+// The host's allocator gives a block back: its `address`, `device` and `stream` count. To be called while the block is still
+// the caller's.
+enum stackweave_status stackweave_free(const struct stackweave_block *block);
+
+// The host's allocator has got room that it gives out blocks of. Segments are not counted as memory: their blocks are.
+enum stackweave_status stackweave_segment(const struct stackweave_block *segment);
+
+// The host's allocator gives room back: the `bytes` from `address` on, be it a segment or a part of one.
+enum stackweave_status stackweave_segment_free(const struct stackweave_block *segment);
+
+// Not for hosts: by this a recorder of another copy of Stackweave in this process, such as the Python package's, has told to it
+// what hosts of this copy do. Puts `sink` in the place of `before`; null is none. STACKWEAVE_BUSY if another is there, or
+// if this copy records itself.
+enum stackweave_status stackweave_set_memory_sink(const void *sink,
+                                                  const void *before);
+
+// Begins to record every allocation of the process to a file: malloc and its kin, mappings, and what the host tells by
+// stackweave_alloc, each with its woven stack. `options`: null for the history of everything. One recording at a time;
+// STACKWEAVE_BUSY also while another copy of Stackweave in this process records, which gets what the host tells.
+//
+// The file is read by the stackweave command (`stackweave heap`, `stackweave export`) and by the Python package. If the
+// process ends without stackweave_memory_stop, the file is ended then.
+enum stackweave_status stackweave_memory_start(const char *path,
+                                               const struct stackweave_memory_options *options);
+
+// Records no more, and ends the file. STACKWEAVE_NO_RECORDING if there is no recording, or if not all of it could be
+// written; the last error says why.
+enum stackweave_status stackweave_memory_stop(void);
+
+// Leaves out what is allocated until stackweave_memory_resume. What is given back meanwhile is still recorded, so that what is
+// live stays right.
+enum stackweave_status stackweave_memory_pause(void);
+
+// Goes on after stackweave_memory_pause.
+enum stackweave_status stackweave_memory_resume(void);
+
+// Writes what is live now, and was at the peak, by stack into the file: what a reader finds if the process is killed. A
+// recording that is stopped ends with one anyway.
+enum stackweave_status stackweave_memory_snapshot(void);
+
+// How much memory of a device was used, by now and at its peak; device -1 is the process's own memory. Of one that nobody
+// has told of, nothing. Waits for the recording's writer.
+enum stackweave_status stackweave_memory_get_usage(int64_t device,
+                                                   struct stackweave_memory_usage *usage);
+
+// In a forked child that goes on without another program: its own recording begins, in a file beside its parent's that has the
+// child's number in its name. Until this is called a child records nothing. To be called on the thread that forked, where
+// the child may allocate; not if another thread was in one of these calls at the fork.
+enum stackweave_status stackweave_memory_forked(void);
 
 // Finds the Python in this process, in whichever library it is, and adds its frames to every capture that asks for
 // STACKWEAVE_PYTHON from now on, on all threads. Doing so again changes nothing.

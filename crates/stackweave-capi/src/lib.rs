@@ -35,6 +35,9 @@ mod growing;
 mod handles;
 mod last_error;
 mod location;
+mod memory_block;
+mod memory_options;
+mod memory_recorder;
 mod process_resolver;
 mod python;
 mod resolve;
@@ -55,6 +58,19 @@ pub use extra_frames::{stackweave_extra_frames, stackweave_register_extra_frames
 pub use frame::{stackweave_frame, stackweave_kind};
 pub use last_error::stackweave_last_error;
 pub use location::{stackweave_location, stackweave_locations, stackweave_locations_add};
+pub use memory_block::{
+    stackweave_alloc, stackweave_block, stackweave_free, stackweave_segment, stackweave_segment_free,
+    stackweave_set_memory_sink,
+};
+pub use memory_options::{
+    STACKWEAVE_MEMORY_AGGREGATE, STACKWEAVE_MEMORY_FREE_STACKS, STACKWEAVE_MEMORY_HISTORY, STACKWEAVE_MEMORY_NO_FORKS,
+    STACKWEAVE_MEMORY_NO_MAPPINGS, STACKWEAVE_MEMORY_NO_NATIVE, STACKWEAVE_MEMORY_OVERWRITE, STACKWEAVE_MEMORY_SAMPLED,
+    stackweave_memory_options,
+};
+pub use memory_recorder::{
+    stackweave_memory_forked, stackweave_memory_get_usage, stackweave_memory_pause, stackweave_memory_resume,
+    stackweave_memory_snapshot, stackweave_memory_start, stackweave_memory_stop, stackweave_memory_usage,
+};
 pub use python::{stackweave_disable_python, stackweave_enable_python};
 pub use resolve::{
     stackweave_frame_callback, stackweave_resolve, stackweave_resolve_json, stackweave_resolve_json_into,

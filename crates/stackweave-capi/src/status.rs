@@ -30,16 +30,18 @@ pub enum stackweave_status {
     STACKWEAVE_INTERNAL = 10,
     /// Dumps were not prepared, or the text could not be written. It says why itself, where it can.
     STACKWEAVE_NO_DUMP = 11,
+    /// There is no recording, or it can't be begun, or not all of it could be written; the last error says why.
+    STACKWEAVE_NO_RECORDING = 12,
 }
 
 use stackweave_status::{
     STACKWEAVE_BAD_ARGUMENT, STACKWEAVE_BUFFER_TOO_SMALL, STACKWEAVE_BUSY, STACKWEAVE_INTERNAL, STACKWEAVE_NO_DUMP,
-    STACKWEAVE_NO_MEMORY, STACKWEAVE_NO_PYTHON, STACKWEAVE_OK, STACKWEAVE_STOPPED, STACKWEAVE_TOO_MANY,
-    STACKWEAVE_UNKNOWN_HANDLE, STACKWEAVE_UNKNOWN_STACK,
+    STACKWEAVE_NO_MEMORY, STACKWEAVE_NO_PYTHON, STACKWEAVE_NO_RECORDING, STACKWEAVE_OK, STACKWEAVE_STOPPED,
+    STACKWEAVE_TOO_MANY, STACKWEAVE_UNKNOWN_HANDLE, STACKWEAVE_UNKNOWN_STACK,
 };
 
 /// Every status, in the order of their numbers.
-const ALL: [stackweave_status; 12] = [
+const ALL: [stackweave_status; 13] = [
     STACKWEAVE_OK,
     STACKWEAVE_BAD_ARGUMENT,
     STACKWEAVE_UNKNOWN_STACK,
@@ -52,6 +54,7 @@ const ALL: [stackweave_status; 12] = [
     STACKWEAVE_TOO_MANY,
     STACKWEAVE_INTERNAL,
     STACKWEAVE_NO_DUMP,
+    STACKWEAVE_NO_RECORDING,
 ];
 
 impl stackweave_status {
@@ -69,6 +72,7 @@ impl stackweave_status {
             STACKWEAVE_TOO_MANY => c"too many are registered",
             STACKWEAVE_INTERNAL => c"internal fault",
             STACKWEAVE_NO_DUMP => c"no dump of the threads",
+            STACKWEAVE_NO_RECORDING => c"no recording",
         }
     }
 }
@@ -91,7 +95,7 @@ mod tests {
             // SAFETY: a C string that lives for ever.
             assert_eq!(unsafe { CStr::from_ptr(stackweave_status_text(number)) }, status.text());
         }
-        for number in [-1, 12, i32::MAX, i32::MIN] {
+        for number in [-1, 13, i32::MAX, i32::MIN] {
             // SAFETY: as above.
             assert_eq!(unsafe { CStr::from_ptr(stackweave_status_text(number)) }, c"unknown status");
         }

@@ -59,7 +59,7 @@ fn the_c_host_weaves_its_frames_linked_either_way() {
     let static_library = static_library();
     let dynamic =
         [format!("-L{}", folder.display()), "-lstackweave".into(), format!("-Wl,-rpath,{}", folder.display())];
-    let linked = ["-pthread".to_owned(), "-ldl".into(), "-lm".into(), static_library.display().to_string()];
+    let linked = [static_library.display().to_string(), "-pthread".to_owned(), "-ldl".into(), "-lm".into()];
     for compiler in compilers(&["gcc", "clang"]) {
         for (name, link) in [("dynamic", &dynamic[..]), ("static", &linked[..])] {
             let program = workshop("c-host").join(format!("{compiler}-{name}"));

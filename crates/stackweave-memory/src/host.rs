@@ -35,11 +35,17 @@ fn key(address: u64, device: i64) -> u64 {
 /// A host has taken a block. Nothing happens unless memory is recorded.
 #[inline(always)]
 pub fn host_allocate(block: HostBlock) {
+    allocate_at(place(), block);
+}
+
+/// The same, with an address in the stack frame of the function that the host has called.
+#[inline(always)]
+pub(crate) fn allocate_at(place: usize, block: HostBlock) {
     let way = state::current_way();
     if !matches!(way, way::ALL | way::SAMPLED) {
         return;
     }
-    let Some(event) = Event::begin(place()) else { return };
+    let Some(event) = Event::begin(place) else { return };
     if event.wants(way, usize::try_from(block.size).unwrap_or(usize::MAX)) {
         if way == way::SAMPLED {
             sampled_blocks::insert(key(block.address, block.device));
@@ -52,11 +58,17 @@ pub fn host_allocate(block: HostBlock) {
 /// A host gives a block back.
 #[inline(always)]
 pub fn host_free(address: u64, device: i64, stream: u64) {
+    free_at(place(), address, device, stream);
+}
+
+/// The same, with an address in the stack frame of the function that the host has called.
+#[inline(always)]
+pub(crate) fn free_at(place: usize, address: u64, device: i64, stream: u64) {
     let way = state::current_way();
     if way == way::OFF {
         return;
     }
-    let Some(event) = Event::begin(place()) else { return };
+    let Some(event) = Event::begin(place) else { return };
     let key = key(address, device);
     if !is_sampled(way) || sampled_blocks::may_hold(key) && sampled_blocks::remove(key) {
         let stack = if event.active.free_stacks { event.stack() } else { 0 };
@@ -68,10 +80,16 @@ pub fn host_free(address: u64, device: i64, stream: u64) {
 /// A host has got room for blocks.
 #[inline(always)]
 pub fn host_segment(segment: HostBlock) {
+    segment_at(place(), segment);
+}
+
+/// The same, with an address in the stack frame of the function that the host has called.
+#[inline(always)]
+pub(crate) fn segment_at(place: usize, segment: HostBlock) {
     if !matches!(state::current_way(), way::ALL | way::SAMPLED) {
         return;
     }
-    let Some(event) = Event::begin(place()) else { return };
+    let Some(event) = Event::begin(place) else { return };
     let stack = event.stack();
     event.active.recorder.record_fixed(event.active.kinds.segment, segment.words(stack));
 }
@@ -79,10 +97,16 @@ pub fn host_segment(segment: HostBlock) {
 /// A host gives room back.
 #[inline(always)]
 pub fn host_segment_free(segment: HostBlock) {
+    segment_free_at(place(), segment);
+}
+
+/// The same, with an address in the stack frame of the function that the host has called.
+#[inline(always)]
+pub(crate) fn segment_free_at(place: usize, segment: HostBlock) {
     if state::current_way() == way::OFF {
         return;
     }
-    let Some(event) = Event::begin(place()) else { return };
+    let Some(event) = Event::begin(place) else { return };
     let HostBlock { address, size, device, stream, .. } = segment;
     let stack = if event.active.free_stacks { event.stack() } else { 0 };
     let words = [address, size, stack, device.cast_unsigned(), stream];

@@ -41,6 +41,7 @@ mod quiet;
 mod resident;
 mod sampled_blocks;
 mod sampler;
+pub mod sink;
 mod snapshot;
 mod state;
 mod stats;

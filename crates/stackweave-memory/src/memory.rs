@@ -15,7 +15,7 @@ use crate::options::{MemoryOptions, Mode};
 use crate::quiet::Quiet;
 use crate::state::{self, Active, way};
 use crate::stats::MemoryStats;
-use crate::{platform, sampled_blocks, sampler};
+use crate::{platform, sampled_blocks, sampler, sink};
 
 /// Records what the process allocates, until it is stopped or dropped. There is one at a time.
 #[derive(Debug)]
@@ -50,7 +50,10 @@ impl Memory {
         blocks::reset();
         memory.publish();
         match platform::install(memory.options.mappings) {
-            Ok(()) => Ok(memory),
+            Ok(()) => {
+                sink::offer();
+                Ok(memory)
+            }
             Err(error) => {
                 memory.is_over.store(true, Ordering::SeqCst);
                 Err(error.into())
@@ -120,6 +123,7 @@ impl Memory {
             return;
         }
         let _quiet = Quiet::begin();
+        sink::withdraw();
         platform::remove();
         state::retire();
         state::give_back();

@@ -1,5 +1,6 @@
 //! No hooks: the twin of `linux/` on other platforms. A recorder can't be started here, so the rest is never asked.
 
+use std::ffi::CStr;
 use std::fmt;
 use std::io;
 use std::ptr::NonNull;
@@ -63,6 +64,8 @@ pub(crate) const fn map_zeros(_: usize) -> Option<NonNull<u8>> {
 }
 
 pub(crate) const fn order_all_threads() {}
+
+pub(crate) fn for_each_export(_: &CStr, _: usize, _: &mut dyn FnMut(usize)) {}
 
 /// A signal at which all that is known is written.
 #[derive(Debug)]

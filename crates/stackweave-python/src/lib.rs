@@ -15,6 +15,7 @@ mod errors;
 mod frame;
 mod keywords;
 mod memory;
+mod memory_sink;
 mod python_extra_frames;
 mod python_frame_source;
 mod python_place;

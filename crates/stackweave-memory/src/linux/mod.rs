@@ -3,6 +3,7 @@
 
 mod blocks_functions;
 mod dump_signal;
+mod exports;
 mod functions;
 mod interpose;
 mod mapping_functions;
@@ -13,6 +14,7 @@ mod told;
 
 pub use dump_signal::DumpSignal;
 pub(crate) use dump_signal::take_request as take_dump_request;
+pub(crate) use exports::for_each_export;
 pub use interpose::InterposeError;
 pub(crate) use interpose::{recheck, refresh_if_needed, remove, stats};
 pub(crate) use system::{

@@ -1,0 +1,138 @@
+//! Blocks of hosts that talk to another copy of Stackweave in this process.
+//!
+//! A host in C calls the `libstackweave.so` that it was linked with, while the recorder may be that of the Python package. So
+//! whoever begins to record looks for copies in all loaded modules, and gives them its *sink*: a function that takes what their
+//! hosts tell. A copy that is loaded later looks for a recorder ([`PROVIDER`]) when it is. Sinks are never freed; one that was
+//! taken back does nothing.
+
+use std::ffi::CStr;
+use std::mem;
+
+use crate::host::{self, HostBlock};
+use crate::{platform, state};
+
+/// What a copy of the C interface exports to be given a sink: a [`Set`].
+const SET: &CStr = c"stackweave_set_memory_sink";
+/// What a module that may record exports, and that is not a copy of the C interface: a [`Provide`].
+const PROVIDER: &CStr = c"stackweave_memory_sink";
+
+/// What happened to a block, in the first argument of [`MemorySink::tell`].
+pub mod what {
+    /// It was taken.
+    pub const ALLOCATE: u32 = 1;
+    /// It is given back.
+    pub const FREE: u32 = 2;
+    /// It is room for blocks, and was got.
+    pub const SEGMENT: u32 = 3;
+    /// It is room for blocks, and is given back.
+    pub const SEGMENT_FREE: u32 = 4;
+}
+
+/// A block, as copies tell each other of it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct SinkBlock {
+    /// The size of this structure, in bytes: fields are only added.
+    pub size: usize,
+    /// As in [`HostBlock`].
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// As in [`HostBlock`].
+    pub device: i64,
+    /// As in [`HostBlock`].
+    pub stream: u64,
+    /// As in [`HostBlock`].
+    pub pool: u64,
+}
+
+impl SinkBlock {
+    /// The block in our own words.
+    pub const fn to_host(self) -> HostBlock {
+        let Self { address, bytes, device, stream, pool, .. } = self;
+        HostBlock { address, size: bytes, device, stream, pool }
+    }
+}
+
+/// Takes what hosts of other copies tell.
+#[derive(Debug)]
+#[repr(C)]
+pub struct MemorySink {
+    /// The size of this structure, in bytes: fields are only added.
+    pub size: usize,
+    /// What happened, to which block, and an address in the stack frame of the function that the host has called.
+    pub tell: unsafe extern "C" fn(what: u32, block: *const SinkBlock, place: usize),
+}
+
+/// Puts a sink in the place of the one that is named second; null is none. Gives 0 if it was there.
+type Set = unsafe extern "C" fn(*const MemorySink, *const MemorySink) -> i32;
+/// The sink, while memory is recorded; else null.
+type Provide = unsafe extern "C" fn() -> *const MemorySink;
+
+static SINK: MemorySink = MemorySink { size: size_of::<MemorySink>(), tell };
+
+/// # Safety
+/// `block` points to a block with a true size, `place` is an address in the stack frame of a caller.
+unsafe extern "C" fn tell(what: u32, block: *const SinkBlock, place: usize) {
+    // SAFETY: the caller's promise. One that is shorter is not of this version.
+    let block = unsafe {
+        if (*block).size < size_of::<SinkBlock>() {
+            return;
+        }
+        *block
+    };
+    tell_here(what, block.to_host(), place);
+}
+
+/// Tells the recorder of this copy, if there is one. `place` as for [`MemorySink::tell`].
+#[inline]
+pub fn tell_here(what: u32, block: HostBlock, place: usize) {
+    match what {
+        what::ALLOCATE => host::allocate_at(place, block),
+        what::FREE => host::free_at(place, block.address, block.device, block.stream),
+        what::SEGMENT => host::segment_at(place, block),
+        what::SEGMENT_FREE => host::segment_free_at(place, block),
+        _ => {}
+    }
+}
+
+/// The sink of this copy while it records, and null else: what a provider says.
+pub fn sink_if_recording() -> *const MemorySink {
+    if state::is_begun() { &raw const SINK } else { std::ptr::null() }
+}
+
+/// The sink that the first provider among the loaded modules has now. For copies of the C interface, when they are loaded. Does
+/// not allocate.
+pub fn find_sink() -> *const MemorySink {
+    let mut found: *const MemorySink = std::ptr::null();
+    platform::for_each_export(PROVIDER, own_place(), &mut |address| {
+        if found.is_null() {
+            // SAFETY: what modules of ours export by this name; it only looks at a word.
+            found = unsafe { mem::transmute::<usize, Provide>(address)() };
+        }
+    });
+    found
+}
+
+/// Gives the sink to all copies of the C interface in this process that have none.
+pub(crate) fn offer() {
+    exchange(&raw const SINK, std::ptr::null());
+}
+
+/// Takes it back.
+pub(crate) fn withdraw() {
+    exchange(std::ptr::null(), &raw const SINK);
+}
+
+fn exchange(new: *const MemorySink, old: *const MemorySink) {
+    platform::for_each_export(SET, own_place(), &mut |address| {
+        // SAFETY: what copies of ours export by this name; it only exchanges a word. The sink is static, in a module that is
+        // not unloaded once it has recorded.
+        unsafe { mem::transmute::<usize, Set>(address)(new, old) };
+    });
+}
+
+/// An address in this module.
+fn own_place() -> usize {
+    (&raw const SINK).addr()
+}
