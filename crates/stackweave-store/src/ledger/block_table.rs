@@ -1,6 +1,6 @@
 //! Live blocks, by address: open addressing in memory straight from the kernel.
 //!
-//! A slot is 16 bytes, and at most three of four are taken, so a block takes 21 to 43 bytes. The place of a block is in the high bits
+//! A slot is 16 bytes, and at most three of four are taken, so a block of many takes 21 to 43 bytes. The place of a block is in the high bits
 //! of its hash: when the table doubles, blocks keep their order, and are moved from one end to the other. What does not
 //! fit into a slot, which no allocator gives out, is kept in a map beside it.
 //!
@@ -40,6 +40,9 @@ const SIZE_BITS: u32 = 40;
 const FIRST_SLOTS: usize = 1 << 12;
 /// When there was no memory, it is asked for again after so many blocks.
 const PATIENCE: u32 = 1 << 16;
+/// Up to this size half of a table stays empty: it is in the processor's caches, and what costs is to look at many slots. In a
+/// larger one that is a quarter.
+const SMALL: usize = 2 << 20;
 /// A table from this size on is in large pages, if the kernel has some: it is touched all over.
 const LARGE: usize = 4 << 20;
 const MIX: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
@@ -84,6 +87,8 @@ pub(super) struct BlockTable {
     /// How many slots there are.
     length: usize,
     taken: usize,
+    /// How many may be taken before there are more.
+    most: usize,
     /// How often it still does without asking for memory, since there was none.
     patience: u32,
     /// Blocks that fit into no slot.
@@ -102,7 +107,7 @@ impl BlockTable {
 
     #[inline]
     fn insert_slot(&mut self, address: u64, slot: Slot) -> Result<Option<Entry>, Full> {
-        if (self.taken + 1) * 4 > self.length * 3 {
+        if self.taken >= self.most {
             self.grow()?;
         }
         let (mask, mut at) = (self.length - 1, self.home(address));
@@ -183,6 +188,12 @@ impl BlockTable {
         None
     }
 
+    /// Whether it is in the processor's caches.
+    #[inline]
+    pub(super) fn is_small(&self) -> bool {
+        self.length * size_of::<Slot>() <= SMALL
+    }
+
     /// Has the slot fetched where this block is, or will be.
     #[inline]
     pub(super) fn prefetch(&self, address: u64) {
@@ -203,7 +214,7 @@ impl BlockTable {
         for slot in self.slots().iter().filter(|slot| !slot.is_empty()) {
             grown.insert_slot(slot.address(), *slot)?;
         }
-        (self.map, self.length) = (grown.map, grown.length);
+        (self.map, self.length, self.most) = (grown.map, grown.length, grown.most);
         Ok(())
     }
 
@@ -213,7 +224,8 @@ impl BlockTable {
         if bytes >= LARGE {
             prefer_large_pages(&map);
         }
-        Some(Self { map: Some(map), length, ..Self::default() })
+        let most = if bytes <= SMALL { length / 2 } else { length / 4 * 3 };
+        Some(Self { map: Some(map), length, most, ..Self::default() })
     }
 
     #[inline]

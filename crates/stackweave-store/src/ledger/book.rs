@@ -252,6 +252,12 @@ impl Ledger {
         self.blocks.prefetch(address);
     }
 
+    /// Whether that helps: not while all blocks are in the processor's caches.
+    #[inline]
+    pub fn gains_by_prefetch(&self) -> bool {
+        !self.blocks.is_small()
+    }
+
     /// Whether an event is earlier than one that was told already.
     #[inline]
     fn is_late(&mut self, ticks: u64) -> bool {
