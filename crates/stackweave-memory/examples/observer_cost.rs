@@ -1,4 +1,5 @@
-//! Prints what an event takes in the observer: `cargo run --release -p stackweave-memory --example observer_cost`.
+//! Prints what an event takes in the observer: `cargo run --release -p stackweave-memory --example observer_cost`, with how many
+//! live blocks there are at most if that should be fewer.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "what it is for")]
 #![expect(clippy::cast_precision_loss, reason = "figures")]
 
@@ -45,7 +46,8 @@ fn observer(folder: &std::path::Path) -> (LedgerObserver, MemoryKinds) {
 fn main() {
     let folder = std::env::temp_dir().join(format!("stackweave-cost-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    for live in [1_000_u64, 100_000, 10_000_000] {
+    let most = std::env::args().nth(1).map_or(u64::MAX, |most| most.parse().unwrap());
+    for live in [1_000_u64, 100_000, 10_000_000].into_iter().filter(|live| *live <= most) {
         for threads in [1_usize, 8] {
             let (mut ledgers, kinds) = observer(&folder);
             let (mut ticks, mut seed, mut notes) = (1_u64, 1, Notes::default());

@@ -3,6 +3,7 @@
 //! Hot file, on the writer's thread: allocates only for what is new.
 
 use std::collections::HashMap;
+use std::mem;
 use std::time::Duration;
 
 use stackweave_core::{EventKind, RawFrame, StackId};
@@ -102,18 +103,15 @@ impl Books {
         let Some(book) = self.book_of(fields.device.map(|at| word(at).cast_signed())) else { return };
         let takes = matches!(fields.act, Act::Allocate | Act::Map);
         let place = takes.then(|| self.place(book, fields, &event, fields.stack.map_or(0, word)));
-        let ledger = &self.all[book].ledger;
-        ledger.prefetch(address);
         let size = word(fields.size);
-        let entry = Entry {
-            act: fields.act,
-            book: book as u32,
-            thread: event.thread,
-            ticks: event.ticks,
-            address,
-            size,
-            place,
-        };
+        let (book, thread, ticks) = (book as u32, event.thread, event.ticks);
+        let entry = Entry { act: fields.act, book, thread, ticks, address, size, place };
+        let ledger = &self.all[book as usize].ledger;
+        if self.batch.is_empty() && !ledger.gains_by_prefetch() {
+            self.entered += 1;
+            return self.enter_one(entry);
+        }
+        ledger.prefetch(address);
         self.batch.push(entry);
         if self.batch.len() == BATCH {
             self.enter();
@@ -156,17 +154,24 @@ impl Books {
     /// Enters what was taken in.
     pub(crate) fn enter(&mut self) {
         self.entered += self.batch.len() as u64;
-        for entry in self.batch.drain(..) {
-            let Entry { thread, ticks, address, size, .. } = entry;
-            let ledger = &mut self.all[entry.book as usize].ledger;
-            match (entry.act, entry.place) {
-                (Act::Allocate, Some(place)) => ledger.allocate(ticks, thread, address, size, place),
-                (Act::Map, Some(place)) => ledger.map(ticks, thread, address, size, place),
-                (Act::Free, _) => ledger.free(ticks, thread, address),
-                (Act::Unmap, _) => ledger.unmap(ticks, thread, address, size),
-                (Act::Keep, _) => ledger.keep(thread, address),
-                (Act::Tag | Act::Allocate | Act::Map, _) => {}
-            }
+        let mut batch = mem::take(&mut self.batch);
+        for entry in batch.drain(..) {
+            self.enter_one(entry);
+        }
+        self.batch = batch;
+    }
+
+    #[inline]
+    fn enter_one(&mut self, entry: Entry) {
+        let Entry { thread, ticks, address, size, .. } = entry;
+        let ledger = &mut self.all[entry.book as usize].ledger;
+        match (entry.act, entry.place) {
+            (Act::Allocate, Some(place)) => ledger.allocate(ticks, thread, address, size, place),
+            (Act::Map, Some(place)) => ledger.map(ticks, thread, address, size, place),
+            (Act::Free, _) => ledger.free(ticks, thread, address),
+            (Act::Unmap, _) => ledger.unmap(ticks, thread, address, size),
+            (Act::Keep, _) => ledger.keep(thread, address),
+            (Act::Tag | Act::Allocate | Act::Map, _) => {}
         }
     }
 

@@ -99,6 +99,8 @@ pub struct LedgerObserver {
     next_snapshot: Instant,
     snapshot_events: u64,
     dump_at: Threshold,
+    /// Whether there was no memory for some events.
+    has_lost: bool,
 }
 
 impl fmt::Debug for LedgerObserver {
@@ -138,6 +140,7 @@ impl LedgerObserver {
             next_snapshot: Instant::now() + SNAPSHOT_EVERY,
             snapshot_events: 0,
             dump_at: Threshold { bytes: options.dump_at_rss.unwrap_or(u64::MAX), is_armed: true },
+            has_lost: false,
         }
     }
 
@@ -177,7 +180,7 @@ impl LedgerObserver {
             unknown_events: self.buffers.unknown,
             places: books.iter().map(|book| book.ledger.places().count()).sum(),
             bytes_used: self.books.bytes_used() + self.buffers.bytes_used(),
-            is_incomplete: books.iter().any(|book| book.ledger.is_incomplete()),
+            is_incomplete: self.has_lost || books.iter().any(|book| book.ledger.is_incomplete()),
             totals: books.first().map_or_else(Totals::default, |book| book.ledger.totals()),
         }
     }
@@ -206,10 +209,17 @@ impl Observer for LedgerObserver {
     }
 
     fn events(&mut self, thread: u32, words: &[u64]) {
-        if self.buffers.push(thread, words) {
-            let books = &mut self.books;
-            self.buffers.take_oldest(&self.shapes, &mut |event| books.take(event));
-            books.enter();
+        match self.buffers.push(thread, words) {
+            Ok(false) => {}
+            Ok(true) => {
+                let books = &mut self.books;
+                self.buffers.take_oldest(&self.shapes, &mut |event| books.take(event));
+                books.enter();
+            }
+            Err(_) => {
+                self.enter_until(u64::MAX);
+                self.has_lost |= self.buffers.push(thread, words).is_err();
+            }
         }
     }
 

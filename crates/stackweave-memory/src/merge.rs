@@ -5,15 +5,18 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::mem;
 
 use crate::meaning::{Shape, Shapes};
 
 /// 64 MiB.
 const MOST_WORDS: usize = 8 << 20;
-/// What an empty buffer may keep, for the thread to use again.
-const KEPT_WORDS: usize = 16 << 10;
-/// What all empty ones may keep together: 4 MiB.
-const ALL_KEPT_WORDS: usize = 512 << 10;
+/// What is kept of emptied buffers, for whichever thread comes next: 8 MiB.
+const MOST_SPARE: usize = 1 << 20;
+
+/// There is none for what came.
+#[derive(Debug)]
+pub(crate) struct NoMemory;
 
 /// An event that is taken out.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +50,10 @@ impl Buffer {
 pub(crate) struct Buffers {
     of_threads: Vec<Buffer>,
     slots: HashMap<u32, usize>,
+    /// Those that have words.
+    filled: Vec<usize>,
+    spare: Vec<Vec<u64>>,
+    spare_words: usize,
     waiting: usize,
     order: BinaryHeap<Reverse<(u64, usize)>>,
     /// Events that could not be told apart from others.
@@ -55,28 +62,31 @@ pub(crate) struct Buffers {
 
 impl Buffers {
     /// Adds events of a thread. Says whether it is time to take some out.
-    pub(crate) fn push(&mut self, thread: u32, words: &[u64]) -> bool {
-        let Some(first) = words.first() else { return false };
+    pub(crate) fn push(&mut self, thread: u32, words: &[u64]) -> Result<bool, NoMemory> {
+        let Some(first) = words.first() else { return Ok(false) };
         let buffers = &mut self.of_threads;
         let slot = *self.slots.entry(thread).or_insert_with(|| {
             buffers.push(Buffer { thread, ..Buffer::default() });
             buffers.len() - 1
         });
         let buffer = &mut buffers[slot];
-        if buffer.words.try_reserve(words.len()).is_err() {
-            self.unknown += 1;
-            return true;
+        if buffer.words.is_empty() {
+            self.filled.push(slot);
+            if let Some(spare) = self.spare.pop() {
+                self.spare_words -= spare.capacity();
+                buffer.words = spare;
+            }
         }
+        buffer.words.try_reserve(words.len()).map_err(|_| NoMemory)?;
         buffer.words.extend_from_slice(words);
         buffer.latest = first >> 8;
         self.waiting += words.len();
-        self.waiting > MOST_WORDS
+        Ok(self.waiting > MOST_WORDS)
     }
 
     /// Takes out what waited longest, when too much waits.
     pub(crate) fn take_oldest(&mut self, shapes: &Shapes, take: &mut impl FnMut(Taken<'_>)) {
-        let with_words = self.of_threads.iter().filter(|buffer| buffer.at < buffer.words.len());
-        let until = with_words.map(|buffer| buffer.latest).min().unwrap_or(0);
+        let until = self.filled.iter().map(|slot| self.of_threads[*slot].latest).min().unwrap_or(0);
         self.take_until(until, shapes, take);
         if self.waiting > MOST_WORDS / 2 {
             self.take_until(u64::MAX, shapes, take);
@@ -86,8 +96,8 @@ impl Buffers {
     /// Takes out all events before `until`, in the order of their times; those of a thread in their own.
     pub(crate) fn take_until(&mut self, until: u64, shapes: &Shapes, take: &mut impl FnMut(Taken<'_>)) {
         self.order.clear();
-        let heads = self.of_threads.iter().enumerate();
-        self.order.extend(heads.filter_map(|(slot, buffer)| buffer.next_ticks().map(|ticks| Reverse((ticks, slot)))));
+        let heads = self.filled.iter().filter_map(|slot| Some(Reverse((self.of_threads[*slot].next_ticks()?, *slot))));
+        self.order.extend(heads);
         while let Some(Reverse((ticks, slot))) = self.order.pop() {
             if ticks >= until {
                 break;
@@ -113,23 +123,25 @@ impl Buffers {
 
     /// Gives back the room of what is taken.
     fn tidy(&mut self) {
-        let mut kept = 0;
-        for buffer in self.of_threads.iter_mut().filter(|buffer| buffer.at > 0) {
-            if buffer.at == buffer.words.len() {
-                buffer.words.clear();
-                if buffer.words.capacity() > KEPT_WORDS || kept > ALL_KEPT_WORDS {
-                    buffer.words = Vec::new();
-                }
-                kept += buffer.words.capacity();
-            } else {
-                buffer.words.drain(..buffer.at);
+        self.filled.retain(|slot| {
+            let buffer = &mut self.of_threads[*slot];
+            let taken = mem::take(&mut buffer.at);
+            if taken < buffer.words.len() {
+                buffer.words.drain(..taken);
+                return true;
             }
-            buffer.at = 0;
-        }
+            let mut words = mem::take(&mut buffer.words);
+            if self.spare_words + words.capacity() <= MOST_SPARE {
+                words.clear();
+                self.spare_words += words.capacity();
+                self.spare.push(words);
+            }
+            false
+        });
     }
 
     pub(crate) fn bytes_used(&self) -> usize {
-        let words = self.of_threads.iter().map(|buffer| buffer.words.capacity()).sum::<usize>();
+        let words = self.of_threads.iter().map(|buffer| buffer.words.capacity()).sum::<usize>() + self.spare_words;
         words * size_of::<u64>() + self.of_threads.capacity() * size_of::<Buffer>() + self.slots.capacity() * 16
     }
 }
@@ -178,7 +190,7 @@ mod tests {
                     }
                 }
                 for (thread, words) in words.iter().enumerate() {
-                    assert!(!buffers.push(thread as u32, words));
+                    assert!(!buffers.push(thread as u32, words).unwrap());
                 }
                 settled = ticks.saturating_sub(random.below(20) as u64).max(settled);
                 buffers.take_until(settled, &shapes, &mut |event| {
@@ -207,8 +219,8 @@ mod tests {
         let (shapes, free, _) = shapes();
         let mut buffers = Buffers::default();
         let known = [1 << 8 | u64::from(free.get()), 7];
-        buffers.push(1, &[known[0], known[1], 0x2fa, 1, 2]);
-        buffers.push(2, &known);
+        buffers.push(1, &[known[0], known[1], 0x2fa, 1, 2]).unwrap();
+        buffers.push(2, &known).unwrap();
         let mut taken = 0;
         buffers.take_until(u64::MAX, &shapes, &mut |_| taken += 1);
         assert_eq!((taken, buffers.unknown, buffers.waiting), (2, 1, 0));
@@ -226,7 +238,7 @@ mod tests {
                     ticks += 1;
                     words.extend([ticks << 8 | u64::from(free.get()), ticks]);
                 }
-                if buffers.push(thread, &words) {
+                if buffers.push(thread, &words).unwrap() {
                     buffers.take_oldest(&shapes, &mut |_| taken += 1);
                 }
                 most = most.max(buffers.waiting);
@@ -235,7 +247,20 @@ mod tests {
         buffers.take_until(u64::MAX, &shapes, &mut |_| taken += 1);
         assert_eq!((taken, buffers.waiting), (ticks, 0));
         assert!(most <= MOST_WORDS + 4096, "{most}");
-        // Nothing of it is kept.
-        assert!(buffers.bytes_used() < 8 << 20, "{}", buffers.bytes_used());
+        // Little of it is kept.
+        assert!(buffers.bytes_used() < 10 << 20, "{}", buffers.bytes_used());
+    }
+
+    #[test]
+    fn threads_that_are_gone_keep_nothing() {
+        let (shapes, free, _) = shapes();
+        let (mut buffers, mut taken) = (Buffers::default(), 0);
+        for thread in 0..5000 {
+            let words: Vec<u64> = (0..4096).map(|ticks| ticks << 8 | u64::from(free.get())).collect();
+            buffers.push(thread, &words).unwrap();
+            buffers.take_until(u64::MAX, &shapes, &mut |_| taken += 1);
+        }
+        assert_eq!(taken, 5000 * 2048);
+        assert!(buffers.bytes_used() < 10 << 20, "{}", buffers.bytes_used());
     }
 }
