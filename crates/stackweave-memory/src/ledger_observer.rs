@@ -264,7 +264,51 @@ impl Observer for LedgerObserver {
 
 #[cfg(test)]
 mod tests {
+    use stackweave_core::NoNames;
+    use stackweave_recording::{Options, Recorder};
+    use stackweave_store::StackTable;
+    use stackweave_testkit::folder::Folder;
+
     use super::*;
+    use crate::kinds::MemoryKinds;
+
+    static STACKS: StackTable = StackTable::new();
+
+    /// Without a history in the file, a program that is killed leaves the last of these.
+    #[test]
+    fn recordings_without_a_history_have_snapshots_now_and_then() {
+        for (mode, expected) in [(Mode::History, [0, 0]), (Mode::Aggregate, [1, 2])] {
+            let folder = Folder::new();
+            let recorder = Recorder::start(Options::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
+            let kinds = MemoryKinds::register(&recorder, mode).unwrap();
+            let mut ledgers = LedgerObserver::new(&MemoryOptions { mode, ..MemoryOptions::default() });
+            ledgers.kind(kinds.free, &EventKind::FREE);
+            for (number, kind) in [
+                (kinds.usage, EventKind::MEMORY_USAGE),
+                (kinds.sizes, EventKind::MEMORY_SIZES),
+                (kinds.total, EventKind::MEMORY_TOTAL),
+            ] {
+                ledgers.kind(number, &kind);
+            }
+            let mut notes = Notes::default();
+            let mut written = Vec::new();
+            for ticks in [100, 200] {
+                ledgers.events(1, &[ticks << 8 | u64::from(kinds.free.get()), 0x10]);
+                ledgers.settle(ticks + 1, &mut notes);
+                assert_eq!(ledgers.snapshots, written.last().copied().unwrap_or(0), "not yet");
+                ledgers.next_snapshot = Instant::now();
+                ledgers.settle(ticks + 2, &mut notes);
+                ledgers.next_snapshot = Instant::now();
+                // Nothing has happened since.
+                ledgers.settle(ticks + 3, &mut notes);
+                written.push(ledgers.snapshots);
+                ledgers.next_snapshot = Instant::now() + SNAPSHOT_EVERY;
+            }
+            assert_eq!(written, expected, "{mode:?}");
+            ledgers.end(300, &mut notes);
+            assert_eq!(ledgers.snapshots, expected[1] + 1);
+        }
+    }
 
     #[test]
     fn a_threshold_is_reached_once_each_time() {
