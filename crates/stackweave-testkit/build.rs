@@ -34,6 +34,7 @@ fn main() {
     plugin("plugin_inner", ["-DSW_OUTER=0x148", "-DSW_INNER=0x210"]);
     plugin("plugin_outer", ["-DSW_OUTER=0x210", "-DSW_INNER=0x148"]);
     allocating_libraries(&fixtures, &out);
+    shared_library(&fixtures, &out, "taking", "taking.c", &[TABLES, NO_FRAME_POINTER]);
     shared_library(&fixtures, &out, "lazy", "lazy.c", &[TABLES, NO_FRAME_POINTER, "-fplt", "-Wl,-z,lazy"]);
 }
 

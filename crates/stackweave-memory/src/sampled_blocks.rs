@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 const COUNTS: usize = 1 << 14;
-const SLOTS: usize = 1 << 16;
+pub(crate) const SLOTS: usize = 1 << 16;
 /// Addresses that lie side by side in a cache line.
 const GROUP: usize = 8;
 /// How many groups an address may lie in.
@@ -90,22 +90,8 @@ pub(crate) fn clear() {
     HAS_MORE.store(false, Ordering::Relaxed);
 }
 
+/// Whether there are more than fit.
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_known_until_it_is_taken_out_and_more_than_fit_are_not_forgotten() {
-        clear();
-        let addresses = (1..=SLOTS as u64 / 2).map(|number| 0x7f00_0000_0000 + 16 * number);
-        addresses.clone().for_each(insert);
-        assert!(addresses.clone().all(may_hold) && !HAS_MORE.load(Ordering::Relaxed));
-        assert!(!remove(0x10) && addresses.clone().all(remove) && !addresses.clone().any(remove));
-        assert!(!addresses.clone().any(may_hold));
-        let many = (1..=2 * SLOTS as u64).map(|number| 16 * number);
-        many.clone().for_each(insert);
-        assert!(HAS_MORE.load(Ordering::Relaxed) && many.clone().all(|address| may_hold(address) && remove(address)));
-        clear();
-        assert!(!remove(16) && !may_hold(16));
-    }
+pub(crate) fn has_more() -> bool {
+    HAS_MORE.load(Ordering::Relaxed)
 }

@@ -79,6 +79,8 @@ pub type LazyCalls = unsafe extern "C" fn(*const c_char) -> c_long;
 pub const PLUGIN_INNER: &str = env!("SW_PLUGIN_INNER");
 /// The same library with the sizes swapped.
 pub const PLUGIN_OUTER: &str = env!("SW_PLUGIN_OUTER");
+/// The library of `taking.c`.
+pub const TAKING: &str = env!("SW_TAKING");
 /// The lazily bound library of `lazy.c`.
 pub const LAZY: &str = env!("SW_LAZY");
 

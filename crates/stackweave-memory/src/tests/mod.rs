@@ -6,7 +6,7 @@ mod host;
 mod hot;
 mod mappings;
 mod new;
-mod recorded;
+pub(crate) mod recorded;
 mod sampling;
 mod sessions;
 mod signals;

@@ -12,8 +12,11 @@ use stackweave_testkit::folder::Folder;
 
 use crate::{Memory, MemoryOptions};
 
-/// A process records memory once at a time, and tests may run side by side.
-static TURN: Mutex<()> = Mutex::new(());
+/// The turn of a test that leads calls elsewhere, or records: a process does so once at a time, and tests may run side by side.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What is recorded of memory while it lives.
 pub(super) struct Running {
@@ -37,7 +40,7 @@ pub(super) struct Seen {
 
 impl Running {
     pub(super) fn start(options: MemoryOptions) -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         let folder = Folder::new();
         let recorder = Recorder::start(Options::new(folder.file("out.swv")), stacks(), Arc::new(NoNames)).unwrap();
         let memory = Memory::start(recorder.clone(), options).unwrap();

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
-use super::recorded::record;
+use super::recorded::{record, turn};
 use crate::blocks::{Block, NOT_BEGUN};
 use crate::platform::hooks;
+use crate::sampled_blocks::{SLOTS, clear, has_more, insert, may_hold, remove};
 use crate::{MemoryOptions, Mode, sampler};
 
 /// The bytes that an allocation stands for.
@@ -19,6 +20,7 @@ fn stands_for(size: u64, every: u64) -> f64 {
 fn sums_are_right_on_average() {
     const EVERY: u64 = 4096;
     const SEEDS: u64 = 64;
+    let _turn = turn();
     let block = Block::for_this_thread().unwrap();
     for size in [0_usize, 1, 16, 500, 4096, 20_000, 200_000] {
         // 200 samples, or so, for each seed.
@@ -46,6 +48,7 @@ fn sums_are_right_on_average() {
 fn sums_of_mixed_sizes_are_right_by_size() {
     const EVERY: u64 = 1000;
     const ROUNDS: usize = 100_000;
+    let _turn = turn();
     let block = Block::for_this_thread().unwrap();
     let sizes = [24_usize, 100, 3000];
     let mut sums = [0.0; 3];
@@ -118,4 +121,20 @@ fn a_block_that_could_not_be_moved_stays_known() {
     });
     let kinds: Vec<&str> = seen.iter().filter(|event| event.words[0] == at as u64).map(|event| &*event.kind).collect();
     assert_eq!(kinds, ["malloc", "free", "kept", "free"]);
+}
+
+#[test]
+fn an_address_is_known_until_it_is_taken_out_and_more_than_fit_are_not_forgotten() {
+    let _turn = turn();
+    clear();
+    let addresses = (1..=SLOTS as u64 / 2).map(|number| 0x7f00_0000_0000 + 16 * number);
+    addresses.clone().for_each(insert);
+    assert!(addresses.clone().all(may_hold) && !has_more());
+    assert!(!remove(0x10) && addresses.clone().all(remove) && !addresses.clone().any(remove));
+    assert!(!addresses.clone().any(may_hold));
+    let many = (1..=2 * SLOTS as u64).map(|number| 16 * number);
+    many.clone().for_each(insert);
+    assert!(has_more() && many.clone().all(|address| may_hold(address) && remove(address)));
+    clear();
+    assert!(!remove(16) && !may_hold(16));
 }

@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::MutexGuard;
 use std::sync::atomic::AtomicUsize;
 pub(super) use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard};
 
 pub(super) use stackweave_testkit::fixtures::{ALLOCATING, ALLOCATING_LATER};
 use stackweave_testkit::fixtures::{ALLOCATING_FINDER, ALLOCATING_NESTED, ALLOCATING_OWN};
@@ -85,8 +85,7 @@ pub(super) struct Alone(#[expect(dead_code, reason = "held until it is dropped")
 
 impl Alone {
     pub(super) fn new() -> Self {
-        static ONE: Mutex<()> = Mutex::new(());
-        Self(ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        Self(crate::tests::recorded::turn())
     }
 }
 

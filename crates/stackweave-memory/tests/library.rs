@@ -1,0 +1,185 @@
+//! What a library of the program takes is told by the library's own calls: to the byte, by the stack that took it.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use std::ffi::{CStr, c_void};
+use std::mem::{transmute, zeroed};
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use stackweave_capture::stacks;
+use stackweave_core::{NoNames, RawFrame, RawFrameKind, StackId};
+use stackweave_memory::{Memory, MemoryOptions, Mode};
+use stackweave_recording::{Options, Recorder};
+use stackweave_store::ledger::Figures;
+use stackweave_store::locate_label;
+use stackweave_testkit::fixtures::TAKING;
+use stackweave_testkit::folder::Folder;
+use stackweave_testkit::library::Library;
+
+/// A process records memory once at a time, and tests may run side by side.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// The functions of `taking.c`.
+struct Taking {
+    churn: unsafe extern "C" fn(u64, u64),
+    hold: unsafe extern "C" fn(*mut *mut c_void, u64, u64),
+    drop: unsafe extern "C" fn(*mut *mut c_void, u64),
+    grow: unsafe extern "C" fn(u64, u64) -> *mut c_void,
+    each: unsafe extern "C" fn() -> i32,
+    _library: Library,
+}
+
+impl Taking {
+    fn open() -> Self {
+        let library = Library::open(TAKING).unwrap();
+        // SAFETY: the functions have these types.
+        unsafe {
+            Self {
+                churn: transmute::<*mut c_void, unsafe extern "C" fn(u64, u64)>(library.symbol("sw_churn")),
+                hold: transmute::<*mut c_void, unsafe extern "C" fn(*mut *mut c_void, u64, u64)>(
+                    library.symbol("sw_hold"),
+                ),
+                drop: transmute::<*mut c_void, unsafe extern "C" fn(*mut *mut c_void, u64)>(library.symbol("sw_drop")),
+                grow: transmute::<*mut c_void, unsafe extern "C" fn(u64, u64) -> *mut c_void>(
+                    library.symbol("sw_grow"),
+                ),
+                each: transmute::<*mut c_void, unsafe extern "C" fn() -> i32>(library.symbol("sw_each")),
+                _library: library,
+            }
+        }
+    }
+}
+
+struct Running {
+    _turn: MutexGuard<'static, ()>,
+    _folder: Folder,
+    recorder: Recorder,
+    memory: Memory,
+}
+
+fn start(options: MemoryOptions) -> Running {
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = Folder::new();
+    let (file, observer) = (Options::new(folder.file("out.swv")), Memory::observer(&options));
+    let recorder = Recorder::start_observed(file, stacks(), Arc::new(NoNames), Some(observer)).unwrap();
+    let memory = Memory::start(recorder.clone(), options).unwrap();
+    Running { _turn: turn, _folder: folder, recorder, memory }
+}
+
+/// The function that the innermost frame of a stack is in, if it is one of the library's.
+fn function(stack: StackId) -> Option<String> {
+    let innermost: RawFrame = stacks().frames(stack).next()?;
+    let RawFrameKind::Native(address) = innermost.kind() else { return None };
+    // SAFETY: all zeros are a valid value, which the call replaces; what it points to stays while the library is loaded.
+    unsafe {
+        let mut found: libc::Dl_info = zeroed();
+        let place = ptr::without_provenance(usize::try_from(address.lookup()).unwrap());
+        let is_ours = libc::dladdr(place, &raw mut found) != 0
+            && CStr::from_ptr(found.dli_fname).to_string_lossy() == TAKING
+            && !found.dli_sname.is_null();
+        is_ours.then(|| CStr::from_ptr(found.dli_sname).to_string_lossy().into_owned())
+    }
+}
+
+/// The sums of what a function of the library has taken, by an allocator or by any.
+fn of(memory: &Memory, name: &str, allocator: Option<&str>) -> Figures {
+    let snapshot = memory.snapshot().unwrap();
+    let mut sums = Figures::default();
+    for row in &snapshot.devices[0].rows {
+        let taken_by = row.allocator.and_then(locate_label).map(|label| label.name.to_string());
+        if allocator.is_none_or(|wanted| taken_by.as_deref() == Some(wanted))
+            && row.stack.and_then(function).as_deref() == Some(name)
+        {
+            sums.allocations += row.figures.allocations;
+            sums.bytes += row.figures.bytes;
+            sums.live_blocks += row.figures.live_blocks;
+            sums.live_bytes += row.figures.live_bytes;
+            sums.peak_bytes += row.figures.peak_bytes;
+            sums.temporary += row.figures.temporary;
+        }
+    }
+    sums
+}
+
+fn allocations(figures: &Figures) -> (u64, u64) {
+    (figures.allocations, figures.bytes)
+}
+
+#[test]
+fn every_byte_of_a_library_is_told_by_who_took_it() {
+    let library = Taking::open();
+    for mode in [Mode::History, Mode::Aggregate] {
+        let mut blocks = vec![ptr::null_mut(); 100];
+        let running = start(MemoryOptions { mode, ..MemoryOptions::default() });
+        let memory = &running.memory;
+        // SAFETY: as these functions are meant to be called.
+        unsafe {
+            (library.churn)(10_000, 48);
+            (library.hold)(blocks.as_mut_ptr(), 100, 1 << 20);
+            (library.drop)(blocks.as_mut_ptr(), 60);
+        }
+        let (churn, hold) = (of(memory, "sw_churn", None), of(memory, "sw_hold", None));
+        assert_eq!((allocations(&churn), churn.live_blocks, churn.temporary), ((10_000, 480_000), 0, 10_000));
+        assert_eq!((allocations(&hold), hold.live_blocks), ((100, 100 << 20), 40));
+        assert_eq!((hold.live_bytes, hold.peak_bytes), (40 << 20, 100 << 20));
+        let origin = memory.block(blocks[99].addr() as u64).unwrap();
+        assert_eq!((origin.size, origin.stack.and_then(function).as_deref()), (1 << 20, Some("sw_hold")));
+        assert!(memory.block(blocks[0].addr() as u64).is_none_or(|origin| origin.size != 1 << 20));
+        memory.stop();
+        // SAFETY: as above; nobody is told of these.
+        unsafe { (library.drop)(blocks[60..].as_mut_ptr(), 40) };
+        running.recorder.stop();
+        assert_eq!(of(memory, "sw_hold", None).live_blocks, 40, "it answers after the end, too");
+    }
+}
+
+#[test]
+fn every_function_of_a_library_is_led_to_its_hook() {
+    let library = Taking::open();
+    let running = start(MemoryOptions::default());
+    let memory = &running.memory;
+    // SAFETY: as these functions are meant to be called.
+    unsafe {
+        assert_eq!((library.each)(), 0);
+        let grown = (library.grow)(100, 50);
+        (library.drop)([grown].as_mut_ptr(), 1);
+    }
+    let expected = [
+        ("malloc", 1000),
+        ("calloc", 1001),
+        ("realloc", 1002),
+        ("reallocarray", 1003),
+        ("posix_memalign", 1004),
+        ("aligned_alloc", 1024),
+        ("memalign", 1006),
+        ("valloc", 1007),
+        ("mmap", 8192),
+        ("mremap", 40_960),
+    ];
+    for (name, size) in expected {
+        let taken = of(memory, "sw_each", Some(name));
+        assert_eq!((allocations(&taken), taken.live_blocks), ((1, size), 0), "{name}");
+    }
+    let grown = of(memory, "sw_grow", Some("realloc"));
+    assert_eq!((allocations(&grown), grown.live_blocks), ((100, 50 * 5050), 0));
+    let stats = memory.stats();
+    assert!(stats.slots > 0 && stats.modules > 1, "{stats:?}");
+    memory.stop();
+    running.recorder.stop();
+}
+
+#[test]
+fn what_is_sampled_of_a_library_is_near_the_truth() {
+    let library = Taking::open();
+    let mode = Mode::Sampled { every: 10_000 };
+    let running = start(MemoryOptions { mode, ..MemoryOptions::default() });
+    // SAFETY: as the function is meant to be called.
+    unsafe { (library.churn)(200_000, 100) };
+    let churn = of(&running.memory, "sw_churn", None);
+    // 2,000 samples: sigma is 45 of them, 450 KB.
+    assert!(churn.bytes.abs_diff(20_000_000) < 6 * 450_000, "{churn:?}");
+    assert_eq!(churn.live_bytes, 0);
+    running.memory.stop();
+    running.recorder.stop();
+}
