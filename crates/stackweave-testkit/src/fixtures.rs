@@ -102,6 +102,11 @@ pub const ALLOCATING_FINDER: &str = env!("SW_ALLOC_FINDER");
 /// The same, in that folder.
 pub const ALLOCATING_NESTED: &str = env!("SW_ALLOC_NESTED");
 
+/// `counter.c`, for `LD_PRELOAD`.
+pub const COUNTER: &str = env!("SW_COUNTER");
+/// The library of `workload.cpp`.
+pub const WORKLOAD: &str = env!("SW_WORKLOAD");
+
 extern "C" fn run_action(data: *mut c_void) {
     // SAFETY: `call_through` passes a pointer to its `action`, which outlives the fixture's run.
     let action = unsafe { &mut *data.cast::<&mut dyn FnMut()>() };
