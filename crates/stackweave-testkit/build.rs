@@ -52,7 +52,9 @@ fn allocating_libraries(fixtures: &Path, out: &Path) {
     allocating("alloc_own_lazy", &["-fplt", "-Wl,-z,lazy", "-DSW_OWN_MALLOC", "-fno-builtin"]);
     allocating("alloc_finder", &["-fplt", "-Wl,-z,now", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/nested"]);
     shared_library(fixtures, out, "counter", "counter.c", &["-fno-builtin"]);
-    shared_library(fixtures, out, "workload", "workload.cpp", &[TABLES, "-std=c++17", "-Wl,--no-as-needed", "-lstdc++"]);
+    let cpp = [TABLES, "-std=c++17", "-pthread", "-Wl,--no-as-needed", "-lstdc++"];
+    shared_library(fixtures, out, "workload", "workload.cpp", &cpp);
+    shared_library(fixtures, out, "stress", "stress.cpp", &cpp);
     let nested = out.join("nested");
     std::fs::create_dir_all(&nested).expect("a folder can be made");
     shared_library(fixtures, &nested, "alloc_nested", "allocating.c", &["-fplt", "-Wl,-z,now"]);

@@ -106,6 +106,8 @@ pub const ALLOCATING_NESTED: &str = env!("SW_ALLOC_NESTED");
 pub const COUNTER: &str = env!("SW_COUNTER");
 /// The library of `workload.cpp`.
 pub const WORKLOAD: &str = env!("SW_WORKLOAD");
+/// The library of `stress.cpp`.
+pub const STRESS: &str = env!("SW_STRESS");
 
 extern "C" fn run_action(data: *mut c_void) {
     // SAFETY: `call_through` passes a pointer to its `action`, which outlives the fixture's run.

@@ -128,10 +128,11 @@ fn native(frame: RawFrame) -> Option<u64> {
 }
 
 fn name(address: u64) -> Option<String> {
+    let address = std::ptr::without_provenance(usize::try_from(address).ok()?);
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: the address is only compared; the result is filled in on success.
     let info = unsafe {
-        let found = libc::dladdr(std::ptr::without_provenance(address as usize), info.as_mut_ptr());
+        let found = libc::dladdr(address, info.as_mut_ptr());
         (found != 0).then(|| info.assume_init())?
     };
     // SAFETY: a C string of the module's, if there is one.
