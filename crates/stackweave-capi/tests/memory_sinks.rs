@@ -114,7 +114,7 @@ fn what_hosts_of_one_copy_tell_is_recorded_by_the_other() {
 }
 
 /// A module that records memory itself, as the Python package's does: it counts what it is told.
-const PROVIDER: &str = r#"
+const PROVIDER: &str = r"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -136,7 +136,7 @@ static void tell(uint32_t what, const struct block *block, uintptr_t place)
 static const struct sink sink = {sizeof sink, tell};
 
 const struct sink *stackweave_memory_sink(void) { return is_recording ? &sink : NULL; }
-"#;
+";
 
 #[test]
 fn a_copy_that_is_loaded_later_finds_who_records() {
