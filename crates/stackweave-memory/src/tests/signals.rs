@@ -12,14 +12,28 @@ use crate::blocks::Block;
 use crate::entry::{Event, place};
 use crate::platform::hooks;
 
-/// Addresses that nobody uses: an allocator that signal handlers may call.
-static NEXT: AtomicUsize = AtomicUsize::new(1 << 40);
+/// Addresses that nobody uses.
+static NEXT: AtomicUsize = AtomicUsize::new(FIRST);
+const FIRST: usize = 1 << 40;
+const LAST: usize = 1 << 44;
+/// Blocks of this size and more have such addresses: what takes them may be called by signal handlers. The C library, whose
+/// calls come to hooks as well, takes smaller ones.
+const LARGE: usize = 1 << 50;
 
-unsafe extern "C" fn made_up_malloc(_: usize) -> *mut c_void {
+unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+    if size < LARGE {
+        // SAFETY: passed on to the caller.
+        return unsafe { libc::malloc(size) };
+    }
     ptr::without_provenance_mut(NEXT.fetch_add(16, Ordering::Relaxed))
 }
 
-unsafe extern "C" fn forgetting_free(_: *mut c_void) {}
+unsafe extern "C" fn free(block: *mut c_void) {
+    if !(FIRST..LAST).contains(&block.addr()) {
+        // SAFETY: passed on to the caller.
+        unsafe { libc::free(block) };
+    }
+}
 
 /// Takes the allocator's place while it lives.
 struct MadeUp(usize, usize);
@@ -28,8 +42,8 @@ impl MadeUp {
     fn begin() -> Self {
         let before = (&hooks::ORIGINALS.malloc, &hooks::ORIGINALS.free);
         Self(
-            before.0.swap(made_up_malloc as *const () as usize, Ordering::SeqCst),
-            before.1.swap(forgetting_free as *const () as usize, Ordering::SeqCst),
+            before.0.swap(malloc as *const () as usize, Ordering::SeqCst),
+            before.1.swap(free as *const () as usize, Ordering::SeqCst),
         )
     }
 }
@@ -50,7 +64,7 @@ fn a_handler_that_allocates_harms_nobody() {
             let _made_up = MadeUp::begin();
             // SAFETY: as these functions are meant to be called; the allocator is async-signal-safe.
             let handler = &mut |_: *mut c_void| unsafe {
-                hooks::free(hooks::malloc(8));
+                hooks::free(hooks::malloc(LARGE + 8));
                 in_handler += 1;
             };
             with_handlers(&[libc::SIGUSR2], stack, handler, || {
@@ -59,16 +73,17 @@ fn a_handler_that_allocates_harms_nobody() {
                 while std::time::Instant::now() < until {
                     for _ in 0..100 {
                         // SAFETY: as above.
-                        unsafe { hooks::free(hooks::malloc(24)) };
+                        unsafe { hooks::free(hooks::malloc(LARGE + 24)) };
                         events += 1;
                     }
                 }
             });
         }
         let seen = running.stop();
-        let of_size = |size: u64| seen.iter().filter(|event| event.kind == "malloc" && event.words[1] == size).count();
-        assert_eq!(of_size(24) as u64, events, "none of the program's own is lost");
-        assert!(in_handler > 0 && of_size(8) as u64 <= in_handler);
+        let of_size =
+            |size: usize| seen.iter().filter(|event| event.kind == "malloc" && event.words[1] == size as u64).count();
+        assert_eq!(of_size(LARGE + 24) as u64, events, "none of the program's own is lost");
+        assert!(in_handler > 0 && of_size(LARGE + 8) as u64 <= in_handler);
     }
 }
 
@@ -88,15 +103,15 @@ fn a_thread_that_left_an_event_is_told_of_again() {
         let _made_up = MadeUp::begin();
         leave_an_event(50);
         // SAFETY: as these functions are meant to be called.
-        unsafe { hooks::free(hooks::malloc(4444)) };
+        unsafe { hooks::free(hooks::malloc(LARGE + 44)) };
         // A handler on a stack of its own, above or below, can't tell: the event goes on, and is none of it.
         // SAFETY: as above.
-        let handler = &mut |_: *mut c_void| unsafe { hooks::free(hooks::malloc(5555)) };
+        let handler = &mut |_: *mut c_void| unsafe { hooks::free(hooks::malloc(LARGE + 55)) };
         let event = Event::begin(place()).unwrap();
         in_handler(SignalStack::Alternate, handler);
         drop(event);
     }
     let seen = running.stop();
-    let is_told = |size: u64| seen.iter().any(|event| event.kind == "malloc" && event.words[1] == size);
-    assert!(is_told(4444) && !is_told(5555));
+    let is_told = |size: usize| seen.iter().any(|event| event.kind == "malloc" && event.words[1] == size as u64);
+    assert!(is_told(LARGE + 44) && !is_told(LARGE + 55));
 }
