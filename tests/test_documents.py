@@ -44,7 +44,7 @@ class Documents(unittest.TestCase):
 
     def test_the_python_about_memory_runs(self):
         shown = self.run_elsewhere("".join(self.blocks("docs/memory.md")))
-        self.assertRegex(shown, r"peak: [\d.]+ MB in [\d,]+ blocks")
+        self.assertRegex(shown, r"peak: [\d.]+ MiB in [\d,]+ blocks")
         self.assertRegex(shown, r"(?m)^step 2 \d+ \d+$")
 
     def test_the_example_of_a_memory_recording_runs_and_is_recorded(self):

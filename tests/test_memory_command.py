@@ -71,9 +71,9 @@ class Said(MemoryCommandCase):
         said = self.said("work.py", library_path())
         self.assertRegex(
             said,
-            r"\Astackweave: peak [\d.]+ MB after [\d.]+ m?s, [\d.]+ MB in [\d,]+ blocks not freed at the end, "
+            r"\Astackweave: peak [\d.]+ MiB after [\d.]+ m?s, [\d.]+ MiB in [\d,]+ blocks not freed at the end, "
             r"[\d,]+ allocations\n"
-            r"stackweave: recorded in (work\.\d+\.swv) \([\d.]+ [kM]B\)\. Next: [\w.]+ -m stackweave heap \1\n\Z",
+            r"stackweave: recorded in (work\.\d+\.swv) \([\d.]+ [KM]iB\)\. Next: [\w.]+ -m stackweave heap \1\n\Z",
         )
         command = said.split("Next: ")[1].split()
         done = self.run_in(self.folder, [PYTHON, *command[1:]])
@@ -96,7 +96,7 @@ class Said(MemoryCommandCase):
     def test_samples_are_estimates(self):
         self.write("work.py", WORK.replace("1_000_000) for _ in range(3)", "10_000) for _ in range(3000)"))
         said = self.said(*OUTPUT, "--sample", "20kB", "work.py", library_path())
-        self.assertRegex(said, r"\Astackweave: peak about [\d.]+ MB")
+        self.assertRegex(said, r"\Astackweave: peak about [\d.]+ MiB")
 
     def test_it_can_be_silent(self):
         self.assertEqual(self.said("-q", "-c", "1"), "")

@@ -348,8 +348,9 @@ os._exit(len(before))
         for options in ('mode="aggregate"', 'ring="1MB"'):
             with self.subTest(options):
                 script = f"""
-from stackweave._memory_dumps import resident_bytes
-recording = memory(flush_every=1000, dump_at_rss=resident_bytes() + 60_000_000, {options}).start()
+with open("/proc/self/statm") as file:
+    resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+recording = memory(flush_every=1000, dump_at_rss=resident + 60_000_000, {options}).start()
 take({MEGABYTE})
 kept = bytearray(b"x") * 100_000_000
 deadline = time.monotonic() + 60

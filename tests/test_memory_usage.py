@@ -132,7 +132,7 @@ class Functions(unittest.TestCase):
         for node in (tree, main, *main.children):
             self.assertEqual(node.total, node.self + sum(child.total for child in node.children))
         shown = str(tree).splitlines()
-        self.assertEqual(shown[0], "    1.0 kB  peak")
+        self.assertEqual(shown[0], "    1000 B  peak")
         self.assertIn("inflate  [libz.so.1]", shown[4])
 
     def test_groups_add_up(self):
@@ -152,35 +152,35 @@ class Text(unittest.TestCase):
         self.assertEqual(
             str(Views(ROWS).peak()),
             """\
-peak: 1.0 kB in 5 blocks, 1.50 s after the start
+peak: 1000 B in 5 blocks, 1.50 s after the start
      bytes   share     blocks  where
- 600 bytes   60.0%          2  inflate  [libz.so.1]  (thread MainThread)
+     600 B   60.0%          2  inflate  [libz.so.1]  (thread MainThread)
                                by parse  app.py:10
                                by load  app.py:20
                                by <module>  app.py:30
- 300 bytes   30.0%          1  parse  app.py:10  (calloc, tag 'warm', thread MainThread)
+     300 B   30.0%          1  parse  app.py:10  (calloc, tag 'warm', thread MainThread)
                                by load  app.py:21
                                by <module>  app.py:30
-  50 bytes    5.0%          1  <module>  app.py:30  (thread MainThread)
-  50 bytes    5.0%          1  no stack  (thread worker)""",
+      50 B    5.0%          1  <module>  app.py:30  (thread MainThread)
+      50 B    5.0%          1  no stack  (thread worker)""",
         )
 
     def test_it_can_be_shorter(self):
         self.assertEqual(
             Views(ROWS[:3]).peak().table(limit=1, depth=2),
             """\
-peak: 950 bytes in 4 blocks, 1.50 s after the start
+peak: 950 B in 4 blocks, 1.50 s after the start
      bytes   share     blocks  where
- 600 bytes   63.2%          2  inflate  [libz.so.1]
+     600 B   63.2%          2  inflate  [libz.so.1]
                                by parse  app.py:10
                                and 2 more callers
- 350 bytes in 2 more places""",
+     350 B in 2 more places""",
         )
 
     def test_stacks_that_look_the_same_are_one(self):
         internals = native("list_resize", "libpython3.12.so.1.0")
         rows = [row(Stack(internals, PARSE, MAIN), 1, 100, 1, 100), row(Stack(PARSE, MAIN), 1, 50, 1, 50)]
-        self.assertEqual(str(Views(rows).leaks()).splitlines()[2], " 150 bytes  100.0%          2  parse  app.py:10")
+        self.assertEqual(str(Views(rows).leaks()).splitlines()[2], "     150 B  100.0%          2  parse  app.py:10")
 
     def test_the_inside_of_native_modules_is_left_out(self):
         inside = [native(name, "libz.so.1") for name in ("alloc", "grow", "inflate")]
@@ -198,19 +198,19 @@ peak: 950 bytes in 4 blocks, 1.50 s after the start
         )
 
     def test_nothing_is_a_sentence(self):
-        self.assertEqual(str(Views([]).leaks()), "not freed: 0 bytes in 0 blocks")
-        self.assertEqual(str(Views([]).temporary()), "freed at once: 0 bytes in 0 blocks")
+        self.assertEqual(str(Views([]).leaks()), "not freed: 0 B in 0 blocks")
+        self.assertEqual(str(Views([]).temporary()), "freed at once: 0 B in 0 blocks")
 
     def test_estimates_are_said_to_be_some(self):
         views = Views(ROWS[2:3])
         views.is_estimated = True
-        self.assertEqual(str(views.current()).splitlines()[0], "in use: 50 bytes in 1 block (estimates)")
+        self.assertEqual(str(views.current()).splitlines()[0], "in use: 50 B in 1 block (estimates)")
 
     def test_numbers_are_rounded_as_people_do(self):
-        sizes = [0, 1, 999, 1000, 99_949, 99_950, 999_499, 999_500, 5e12, -1500]
+        sizes = [0, 1023, 1024, 1536, 10_240, 102_400, 1_048_000, 1 << 20, 5 << 40, -1536]
         self.assertEqual(
             [size_text(size) for size in sizes],
-            ["0 bytes", "1 byte", "999 bytes", "1.0 kB", "99.9 kB", "100 kB", "999 kB", "1.0 MB", "5.0 TB", "-1.5 kB"],
+            "0 B,1023 B,1.00 KiB,1.50 KiB,10.0 KiB,100 KiB,1023 KiB,1.00 MiB,5.00 TiB,-1.50 KiB".split(","),  # noqa: SIM905
         )
         self.assertEqual([count_text(1, "block"), count_text(2000, "block")], ["1 block", "2,000 blocks"])
         durations = [0.0123, 1.5, 75.2, 3725]

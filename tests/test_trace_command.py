@@ -96,7 +96,7 @@ class Said(TraceCommandCase):
         said = self.said("work.py")
         self.assertRegex(
             said,
-            r"\Astackweave: 1,0\d\d calls in [\d.]+ m?s, recorded in (work\.\d+\.swv) \([\d.]+ (kB|bytes)\)\. "
+            r"\Astackweave: 1,0\d\d calls in [\d.]+ m?s, recorded in (work\.\d+\.swv) \([\d.]+ (KiB|B)\)\. "
             r"Next: [\w.]+ -m stackweave top \1\n\Z",
         )
         command = said.split("Next: ")[1].split()

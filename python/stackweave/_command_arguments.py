@@ -48,7 +48,7 @@ def parse(parser: Parser, arguments: list[str]) -> tuple[argparse.Namespace, Pro
     return parser.parse_args(ours), _program(parser, rest)
 
 
-def add_output(group: Any) -> None:
+def add_output(group: Any, memory: str = "64MiB") -> None:
     """Options that say where and how it is written."""
     group.add_argument("-o", "--output", metavar="FILE", help="the recording; else PROGRAM.PID.swv in this folder")
     group.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
@@ -56,7 +56,7 @@ def add_output(group: Any) -> None:
     group.add_argument(
         "--ring", metavar="SIZE|SECONDS", help="keep only the last so many bytes, seconds, or both: 64MB,30"
     )
-    group.add_argument("--memory", metavar="SIZE", help="what may wait to be written (64MiB)")
+    group.add_argument("--memory", metavar="SIZE", help=f"what may wait to be written ({memory})")
     group.add_argument("--when-full", choices=("block", "drop"), help="then wait, or leave out and count (block)")
     group.add_argument("--flush-every", metavar="SECONDS", type=float, help="how often it is written (0.2)")
     group.add_argument("--no-follow-forks", action="store_true", help="do not record forked children")

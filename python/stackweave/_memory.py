@@ -8,8 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _hooks, _native, _subprocess
-from ._memory_dumps import SignalDump, SizeDump
-from ._memory_options import SAMPLE_EVERY, check_together, moments_of, recorder_options
+from ._memory_options import MEMORY, SAMPLE_EVERY, check_together, moments_of, recorder_options
 from ._memory_reading import MemoryReading
 from ._memory_threads import ThreadNames
 from ._native import StackweaveError
@@ -48,11 +47,9 @@ class Memory(MemoryReading):
     Recording.
     """
 
-    __slots__ = ("_dumps", "_for_others", "_is_unasked", "_recorder_stats", "_thread_names")
+    __slots__ = ("_for_others", "_is_unasked", "_recorder_stats", "_thread_names")
 
     _recorder_stats: dict[str, Any] | None
-    #: What dumps by itself.
-    _dumps: list[SignalDump | SizeDump]
     _thread_names: ThreadNames
     #: The options that programs record by which are started from here.
     _for_others: dict[str, Any]
@@ -74,7 +71,7 @@ class Memory(MemoryReading):
         curve_every: float = 0.02,
         dump_signal: int | str | signal.Signals | None = None,
         dump_at_rss: int | str | None = None,
-        memory: int | str = "64MiB",
+        memory: int | str = MEMORY,
         when_full: Literal["block", "drop"] = "block",
         ring: str | float | tuple[int | str, float] | None = None,
         dump_on: Iterable[_Moment] = ("exit", "exception", "memory-error"),
@@ -113,22 +110,10 @@ class Memory(MemoryReading):
         )
         check_together(mode, ring)
         self._for_others = {**self._recorder_options, "dump_on": tuple(moments)}
-        if ring is not None:
-            self._dump_ring_by_itself()
-
-    def _dump_ring_by_itself(self) -> None:
-        """The writer can't write its ring in between: we do, where it is asked for."""
-        options = self._recorder_options
-        if options["dump_signal"] is not None:
-            self._dumps.append(SignalDump(options["dump_signal"], self._dump_because))
-        if options["dump_at_rss"] is not None:
-            self._dumps.append(SizeDump(options["dump_at_rss"], self._dump_because))
-        self._recorder_options = {**options, "dump_signal": None, "dump_at_rss": None}
 
     def _set_up(self, options: dict[str, Any], dump_on: frozenset[str] = frozenset()) -> None:
         super()._set_up(options, dump_on)
         self._recorder_stats = None
-        self._dumps = []
         self._thread_names = ThreadNames(self._name_thread)
         self._is_unasked = False
 
@@ -227,8 +212,7 @@ class Memory(MemoryReading):
         global _current
         try:
             recorder = _native.MemoryRecorder(self, self._recorder_options)
-            for each in (self._thread_names, *self._dumps):
-                each.start()
+            self._thread_names.start()
             _current, self._recorder, self._began = self, recorder, time.monotonic()
             recorder.start()
         except BaseException:
@@ -251,8 +235,7 @@ class Memory(MemoryReading):
         global _current
         if _current is self:
             _current = None
-        for each in (self._thread_names, *self._dumps):
-            each.stop()
+        self._thread_names.stop()
 
     def _abandon(self) -> None:
         """It could not begin, or shall not have begun: no file is left."""
@@ -277,24 +260,16 @@ class Memory(MemoryReading):
         if self._recorder is None or not self._native_options.get("follow_forks", True):
             return
         self._recorder.forked()
-        for dump in self._dumps:
-            if isinstance(dump, SizeDump):
-                dump.forked()
 
     def _failed(self, kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None) -> None:
         with contextlib.suppress(MemoryError):
             super()._failed(kind, error, traceback)
             moment = "memory-error" if issubclass(kind, MemoryError) else "exception"
             has_dumped = "exception" in self._dump_on and self._native_options["ring"] is not None
-            if self._dump_on & {moment, "exception"} and not has_dumped:
-                self._dump_because(None)
+            if self._dump_on & {moment, "exception"} and not has_dumped and self.state == "recording":
+                self._dump_known()
 
-    def _dump_because(self, reason: str | None) -> None:
-        """Writes what is known, and says why."""
-        if self.state != "recording":
-            return
-        if reason is not None:
-            self.instant("memory dump", stack=False, reason=reason)
+    def _dump_known(self) -> None:
         with contextlib.suppress(StackweaveError):
             if self._native_options["ring"] is not None:
                 self._dump_quietly()

@@ -7,6 +7,7 @@ from typing import Any
 
 from ._command_arguments import Asked, Parser, add_output, output_options
 from ._command_arguments import parse as parse_with
+from ._memory_options import MEMORY
 
 DESCRIPTION = """\
 Run a Python program, and record every allocation that it makes, with its Python and native stack. The program
@@ -32,7 +33,7 @@ then:
 def parse(command: str, arguments: list[str]) -> Asked:
     """Ends the process, with a sentence, if something is wrong."""
     parser = Parser(command, "memory", DESCRIPTION, EXAMPLES)
-    add_output(parser.add_argument_group("where it is recorded"))
+    add_output(parser.add_argument_group("where it is recorded"), MEMORY)
     _add_choice(parser.add_argument_group("what is recorded"))
     _add_dumps(parser.add_argument_group("when what is known is written, besides at the end"))
     parsed, program = parse_with(parser, arguments)

@@ -15,6 +15,8 @@ MODES = ("history", "aggregate", "sampled")
 #: When what is known is written, besides at the end of a recording.
 MOMENTS = ("exit", "exception", "memory-error")
 SAMPLE_EVERY = "512KiB"
+#: What may wait to be written: more of it makes nothing faster, and it is memory of the program that is looked at.
+MEMORY = "8MiB"
 
 
 def mode_of(value: object) -> str:

@@ -35,11 +35,14 @@ RUNNERS = ("run_test", "run_test_asynchronously")
 
 
 class Limit(NamedTuple):
+    #: As it was written.
+    text: str
     bytes: int
     python_allocators: bool
 
 
 class Leaks(NamedTuple):
+    text: str
     bytes: int
     warmups: int
     runs: int
@@ -48,7 +51,7 @@ class Leaks(NamedTuple):
 
 def limit_of(mark: pytest.Mark) -> Limit:
     def options(size: str | int, *, python_allocators: bool = False) -> Limit:
-        return Limit(_size(size), flag("python_allocators", python_allocators))
+        return Limit(*_size(size), flag("python_allocators", python_allocators))
 
     return _options_of(mark, options)  # type: ignore[no-any-return]
 
@@ -56,13 +59,14 @@ def limit_of(mark: pytest.Mark) -> Limit:
 def leaks_of(mark: pytest.Mark) -> Leaks:
     def options(size: str | int, *, warmups: int = 1, runs: int = 3, python_allocators: bool = True) -> Leaks:
         warmups = 0 if warmups == 0 else count_of("warmups", warmups)
-        return Leaks(_size(size), warmups, count_of("runs", runs), flag("python_allocators", python_allocators))
+        return Leaks(*_size(size), warmups, count_of("runs", runs), flag("python_allocators", python_allocators))
 
     return _options_of(mark, options)  # type: ignore[no-any-return]
 
 
-def _size(size: object) -> int:
-    return 0 if size == 0 else size_of("the size", size)
+def _size(size: object) -> tuple[str, int]:
+    bytes_ = 0 if size == 0 else size_of("the size", size)
+    return size if isinstance(size, str) else size_text(bytes_), bytes_
 
 
 def _options_of(mark: pytest.Mark, options: Callable[..., Any]) -> Any:
@@ -129,7 +133,7 @@ class Check:
         self._item.user_properties.append((PEAK, peak.bytes))
         if self._limit is not None and peak.bytes > self._limit.bytes:
             over = size_text(peak.bytes - self._limit.bytes)
-            allowed = f"{size_text(self._limit.bytes)} are allowed: {over} too much"
+            allowed = f"{self._limit.text} are allowed: {over} too much"
             _fail(
                 f"{self._item.name} has {size_text(peak.bytes)} in use at its peak, and {allowed}",
                 peak.rows,
@@ -148,7 +152,7 @@ class Check:
         if grown > leaks.bytes * leaks.runs:
             each = f"{size_text(grown / leaks.runs)} more in use each time that it is run"
             runs = f"{count_text(leaks.runs, 'run')} after {leaks.warmups} to warm up"
-            _fail(f"{self._item.name} has {each}, and {size_text(leaks.bytes)} are allowed ({runs})", rows, grown)
+            _fail(f"{self._item.name} has {each}, and {leaks.text} are allowed ({runs})", rows, grown)
 
     def _folder(self) -> Any:
         kept = self._item.config.getoption("stackweave_memory_folder")

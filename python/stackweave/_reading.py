@@ -108,10 +108,10 @@ class Reading(_native.Feed):
         """Who called whom, and what it cost.
 
         Of a recording of memory, measure is "peak" (bytes in use when the process had most) unless it is said; else it
-        is "time" if anything took time, else "samples", else "bytes" (of allocations). "allocations", "live" (bytes that
-        were not freed) and "temporary" (that were freed soon) are the others. include and exclude take parts of names, or
-        patterns such as "file:*/models/*.py", "module:libtorch" and "function:Model.*". The interpreter and the
-        inside of libraries are left out, their cost given to who called them, unless all is True. lines tells the
+        is "time" if anything took time, else "samples", else "bytes" (of allocations). "allocations", "live" (bytes
+        that were not freed) and "temporary" (that were freed soon) are the others. include and exclude take parts of
+        names, or patterns such as "file:*/models/*.py", "module:libtorch" and "function:Model.*". The interpreter and
+        the inside of libraries are left out, their cost given to who called them, unless all is True. lines tells the
         lines of a function apart.
         """
         options = _profile_options(measure, include, exclude, kinds, lines, all)

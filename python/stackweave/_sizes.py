@@ -4,15 +4,14 @@ from __future__ import annotations
 
 
 def size_text(size: float) -> str:
-    """12 bytes, 1.5 kB, 640 MB."""
+    """12 B, 1.50 KiB, 640 MiB: as the command shows them."""
     sign, size = ("-", -size) if size < 0 else ("", size)
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if size < 999.5 or unit == "TB":
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1023.5 or unit == "TiB":
             break
-        size /= 1000
-    if unit == "bytes":
-        return f"{sign}{size:.0f} {'byte' if round(size) == 1 else unit}"
-    return f"{sign}{size:.0f} {unit}" if size >= 99.95 else f"{sign}{size:.1f} {unit}"
+        size /= 1024
+    places = 0 if unit == "B" or size >= 99.95 else 1 if size >= 9.995 else 2
+    return f"{sign}{size:.{places}f} {unit}"
 
 
 def count_text(number: int, noun: str) -> str:
