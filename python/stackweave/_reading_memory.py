@@ -8,6 +8,10 @@ from ._memory_views import MemoryViews
 
 if TYPE_CHECKING:
     from . import _native
+    from ._memory_usage import Usage
+
+#: Blocks, and bytes: as of what is in use, but for what was taken before the time that was asked for.
+LEAKED = ("leaked_blocks", "leaked_bytes")
 
 
 class RecordedMemory(MemoryViews):
@@ -41,6 +45,10 @@ class RecordedMemory(MemoryViews):
     def devices(self) -> list[int]:
         """Of which devices something was recorded; -1 is the process's own memory."""
         return [device["device"] for device in self._read["devices"]]
+
+    def leaks(self, *, device: int | None = None) -> Usage:
+        """What was taken in the time that was asked for, and is not freed at its end."""
+        return self._usage("leaks", self._memory_device(device), LEAKED, self._memory_now())
 
     def timeline(self) -> list[tuple[float, int | None, int | None]]:
         """The size of the process, and of all that is in use, over time."""

@@ -8,7 +8,7 @@ use crate::arguments::{Heap, Shown};
 use crate::failure::Failure;
 use crate::heap_json;
 use crate::progress::Progress;
-use crate::selection::{Screen, show};
+use crate::selection::{Screen, has_no_history, show};
 
 pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     let recording = arguments.part.recording(&arguments.recordings)?;
@@ -19,6 +19,9 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
         devices: arguments.device.map(i64::from).into_iter().collect(),
         temporary: arguments.temporary,
     };
+    if query.range.is_some() && recording.processes().iter().all(has_no_history) {
+        return Err(Failure::new("there are only sums, and no history: --from and --to need one"));
+    }
     let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
     let mut progress = Progress::new("Reading", recording.bytes());
     let read = read_report(recording.processes(), &query, Some(&symbolizer), &mut |bytes| progress.at(bytes));

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
+use stackweave_profile::memory::{MemoryHeader, MemoryMode};
 use stackweave_profile::{AggregateOptions, Filter, FrameKind, Measure, Pattern, Profile, View, aggregate};
 use stackweave_recording::{Missing, ProcessRecording, Recording};
 use stackweave_symbolize::{Options, Symbolizer};
@@ -33,6 +34,9 @@ impl Selection {
         let mut remarks = recording.report();
         remarks.extend(aggregated.missing.iter().flat_map(Missing::sentences));
         let profile = aggregated.merged();
+        if profile.measure().is_memory() && self.part.range()?.is_some() && processes.iter().any(has_no_history) {
+            remarks.push("There are only sums of memory, and no history: they are of the whole time.".to_owned());
+        }
         if profile.tree().nodes().len() == 1 {
             remarks.push(format!("Nothing here counts as {}.", profile.measure().describe()));
         }
@@ -132,6 +136,11 @@ impl From<Kind> for FrameKind {
             Kind::Label => Self::Label,
         }
     }
+}
+
+/// Whether a process has recorded sums of its memory only.
+pub(crate) fn has_no_history(process: &ProcessRecording) -> bool {
+    MemoryHeader::of(process.start()).is_some_and(|header| header.mode == MemoryMode::Aggregate)
 }
 
 /// What standard output can show.

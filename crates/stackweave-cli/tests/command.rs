@@ -164,6 +164,21 @@ fn heap_tells_who_took_memory() {
 }
 
 #[test]
+fn sums_have_no_parts_of_the_time() {
+    let recorded = Recorded::new();
+    let mut options = Options::new(recorded.path("sums.swv"));
+    options
+        .extra
+        .extend([("recorder", "memory"), ("memory.mode", "aggregate")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+    let sums = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
+    assert_eq!(sums.stop().error, None);
+    let said = recorded.failure(&["heap", "sums.swv", "--from", "1s"]);
+    assert!(said.contains("only sums, and no history"), "{said}");
+    let (_, remarks) = recorded.said(&["top", "sums.swv", "--from", "1s"]);
+    assert!(remarks.contains("only sums of memory"), "{remarks}");
+}
+
+#[test]
 fn heap_writes_json() {
     let recorded = Recorded::new();
     record_memory(&recorded.path("a.swv"), 1 << 16);

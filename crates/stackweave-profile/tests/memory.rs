@@ -8,7 +8,8 @@ use common::memory::{MemoryTape, Step, header};
 use common::recording::{Tape, path, paths, profile, span};
 use stackweave_core::{Allocator, EventKind};
 use stackweave_profile::memory::{
-    Figures, MemoryQuery, MemoryUsage, UsageSource, read_history, read_timeline, read_usage,
+    Figures, MemoryQuery, MemoryTimeline, MemoryUsage, TimelinePoint, UsageSource, read_history, read_timeline,
+    read_usage,
 };
 use stackweave_profile::{AggregateOptions, Diff, Grouping, Measure};
 use stackweave_recording::ProcessRecording;
@@ -352,6 +353,19 @@ fn the_curve_is_the_recorders_or_made_of_events() {
     let part = points(tape(), Some(45..65));
     let expected = [(45, Some(8292)), (50, Some(8232)), (60, Some(4136)), (64, Some(4136))];
     assert_eq!(part, expected.map(|(time, heap)| (time, heap, None)));
+}
+
+#[test]
+fn a_process_that_has_ended_is_in_no_sum() {
+    let points = |all: &[(u64, u64)]| {
+        let points =
+            all.iter().map(|(time_ns, heap)| TimelinePoint { time_ns: *time_ns, heap: Some(*heap), rss: None });
+        MemoryTimeline { points: points.collect() }
+    };
+    let parent = (0..100, points(&[(0, 10), (50, 20)]));
+    let child = (20..60, points(&[(5, 7), (10, 8)]));
+    let sum: Vec<_> = MemoryTimeline::sum(&[parent, child]).points.iter().map(|at| (at.time_ns, at.heap)).collect();
+    assert_eq!(sum, [(0, 10), (25, 17), (30, 18), (50, 28), (60, 20)].map(|(time, heap)| (time, Some(heap))));
 }
 
 #[test]

@@ -98,9 +98,12 @@ fn is_interpreter(file: &str) -> bool {
 }
 
 fn is_own_package(path: &str) -> bool {
+    // In any folder, its own modules are those whose names begin so.
+    let is_own_module = |(_, file): (&str, &str)| file.starts_with('_') && !file.contains('/');
     ["/site-packages/stackweave/", "/dist-packages/stackweave/", "/python/stackweave/"]
         .iter()
         .any(|folder| path.contains(folder))
+        || path.rsplit_once("/stackweave/").is_some_and(is_own_module)
 }
 
 fn is_own_library(path: &str, file: &str) -> bool {

@@ -24,7 +24,7 @@ pub use kinds::{MemoryEvent, MemoryKinds, Taken};
 pub use query::MemoryQuery;
 pub use replay::Replay;
 pub use report::{MemoryReport, NamedFigures, ProcessMemory, read_report};
-pub use timeline::{MemoryTimeline, TimelinePoint, read_timeline};
+pub use timeline::{MemoryTimeline, TimelinePoint, lifetime, read_timeline};
 pub use top_stacks::{StackRow, top_stacks};
 pub use usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, read_usage};
 

@@ -12,7 +12,7 @@ use stackweave_symbolize::Symbolizer;
 use super::figures::{add, add_totals};
 use super::header::MemoryHeader;
 use super::query::MemoryQuery;
-use super::timeline::{MemoryTimeline, read_timeline};
+use super::timeline::{MemoryTimeline, lifetime, read_timeline};
 use super::usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, read_usage};
 use crate::aggregate::{Measure, Profile, offsets, profiles_of_rows};
 
@@ -96,7 +96,7 @@ pub fn read_report(
         query.range = query.range.as_ref().map(local);
         let usage = read_usage(process, &query, &mut |bytes| progress(done + bytes))?;
         done += process.bytes();
-        timelines.push((offset, read_timeline(process, query.range, &mut |_| {})?));
+        timelines.push((lifetime(process, offset), read_timeline(process, query.range, &mut |_| {})?));
         making.add(process, offset, &usage, symbolizer);
     }
     making.report.timeline = MemoryTimeline::sum(&timelines);

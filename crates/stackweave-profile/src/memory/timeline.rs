@@ -51,12 +51,16 @@ pub fn read_timeline(
 }
 
 impl MemoryTimeline {
-    /// The sum of several, each moved by so many nanoseconds. What is not known of one is not in the sum.
-    pub fn sum(all: &[(u64, Self)]) -> Self {
+    /// The sum of several: each is moved by the start of its process, and counts until the end of that. What is not known of
+    /// one is not in the sum.
+    pub fn sum(all: &[(Range<u64>, Self)]) -> Self {
         let mut steps: Vec<(u64, usize, TimelinePoint)> = Vec::new();
-        for (number, (offset, timeline)) in all.iter().enumerate() {
-            let moved = |point: &TimelinePoint| (point.time_ns.saturating_add(*offset), number, *point);
+        let last = all.iter().map(|(life, _)| life.end).max();
+        for (number, (life, timeline)) in all.iter().enumerate() {
+            let moved = |point: &TimelinePoint| (point.time_ns.saturating_add(life.start), number, *point);
             steps.extend(timeline.points.iter().map(moved));
+            let gone = TimelinePoint { time_ns: life.end, heap: None, rss: None };
+            steps.extend((Some(life.end) != last).then_some((life.end, number, gone)));
         }
         steps.sort_by_key(|(time, number, _)| (*time, *number));
         let (mut heaps, mut sizes) = (vec![None; all.len()], vec![None; all.len()]);
@@ -78,6 +82,11 @@ impl MemoryTimeline {
         let highest = |of: fn(&TimelinePoint) -> Option<u64>| self.points.iter().filter_map(of).max();
         (highest(|point| point.heap), highest(|point| point.rss))
     }
+}
+
+/// From when a process began to record, so much later than the first one, up to its last event.
+pub fn lifetime(process: &ProcessRecording, offset: u64) -> Range<u64> {
+    offset..process.time_range().map_or(0, |range| range.end).saturating_add(offset)
 }
 
 /// The points that the recorder has noted.

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 use stackweave_core::EventKind;
 use stackweave_profile::memory::{
     DeviceUsage, Figures, MemoryMode, MemoryQuery, MemoryTimeline, MemoryUsage, Totals, UsageSource, add_figures,
-    add_totals, read_timeline, read_usage,
+    add_totals, lifetime, read_timeline, read_usage,
 };
 use stackweave_recording::ReadError;
 
@@ -34,11 +34,7 @@ pub(super) struct Asked {
 }
 
 /// What is asked about each process that was chosen.
-pub(super) fn asked(
-    opened: &OpenedRecording,
-    selection: &Selection,
-    request: &MemoryRequest,
-) -> PyResult<Vec<Asked>> {
+pub(super) fn asked(opened: &OpenedRecording, selection: &Selection, request: &MemoryRequest) -> PyResult<Vec<Asked>> {
     let of = |process: Arc<NamedProcess>| {
         let offset = u64::try_from(opened.offset_of(&process.recording)).unwrap_or(0);
         let local = |ns: i64| u64::try_from(ns).unwrap_or(0).saturating_sub(offset);
@@ -92,11 +88,14 @@ fn device_dict<'py>(
     let (rows, processes) = (PyList::empty(py), PyList::empty(py));
     let mut totals = Totals::default();
     let mut sizes: Vec<(u64, Figures)> = Vec::new();
+    let (mut leaked_blocks, mut leaked_bytes) = (0, 0);
     let mut highest: Option<(u64, f64)> = None;
     for (asked, usage) in asked.iter().zip(usages) {
         let Some(used) = usage.device(device) else { continue };
         add_rows(py, &rows, asked, (usage, used))?;
         add_totals(&mut totals, &used.totals);
+        leaked_blocks += used.rows.iter().map(|row| row.leaked_blocks).sum::<u64>();
+        leaked_bytes += used.rows.iter().map(|row| row.leaked_bytes).sum::<u64>();
         for (most, figures) in &used.sizes {
             match sizes.iter_mut().find(|(known, _)| known == most) {
                 Some((_, sum)) => add_figures(sum, figures),
@@ -118,7 +117,10 @@ fn device_dict<'py>(
     sizes.sort_unstable_by_key(|(most, _)| *most);
     let told = PyDict::new(py);
     told.set_item("device", device)?;
-    told.set_item("totals", totals_dict(py, &totals, highest.map_or(0.0, |(_, time)| time))?)?;
+    let sums = totals_dict(py, &totals, highest.map_or(0.0, |(_, time)| time))?;
+    sums.set_item("leaked_blocks", leaked_blocks)?;
+    sums.set_item("leaked_bytes", leaked_bytes)?;
+    told.set_item("totals", sums)?;
     told.set_item("rows", rows)?;
     let classes = PyList::empty(py);
     for (most, figures) in &sizes {
@@ -210,9 +212,9 @@ pub(super) type Moment = (f64, Option<u64>, Option<u64>);
 
 /// The curve: times, the bytes in memory, the bytes that are live. Of several processes their sums.
 pub(super) fn timeline(py: Python<'_>, asked: &[Asked]) -> PyResult<Vec<Moment>> {
-    let read = |asked: &Asked| -> Result<(u64, MemoryTimeline), ReadError> {
+    let read = |asked: &Asked| -> Result<(Range<u64>, MemoryTimeline), ReadError> {
         let timeline = read_timeline(&asked.process.recording, asked.query.range.clone(), &mut |_| {})?;
-        Ok((asked.offset, timeline))
+        Ok((lifetime(&asked.process.recording, asked.offset), timeline))
     };
     let all: Result<Vec<_>, ReadError> = py.detach(|| asked.iter().map(read).collect());
     let sum = MemoryTimeline::sum(&all.map_err(|error| read_error(&error))?);
