@@ -25,11 +25,23 @@ pub(super) struct Led {
 /// What is to be led.
 #[derive(Clone, Debug)]
 pub(super) struct Definitions {
-    pub(super) led: Vec<Led>,
+    led: Vec<Led>,
+    /// How their names begin, each once: nearly all symbols of a large module are told apart by these.
+    beginnings: Vec<[u8; 4]>,
     /// An address in the module that is the allocator, unless that is the C library.
     pub(super) allocator: u64,
-    /// Addresses in the modules that are left alone: this one and the loader.
-    pub(super) spared: [u64; 2],
+    /// An address in this module.
+    pub(super) own: u64,
+    /// An address in the loader, which is left alone.
+    pub(super) loader: u64,
+}
+
+impl Definitions {
+    /// The function whose name is the first of these strings.
+    pub(super) fn named(&self, strings: &[u8]) -> Option<&Led> {
+        self.beginnings.contains(strings.first_chunk()?).then_some(())?;
+        self.led.iter().find(|function| strings.starts_with(function.name))
+    }
 }
 
 /// Finds the originals, and tells each function's `original`.
@@ -38,11 +50,20 @@ pub(super) fn find(functions: &[Function], more: &[Function]) -> Definitions {
     let allocator = malloc.map_or(0, |malloc| malloc.definition);
     let c_library = lookup(c"gnu_get_libc_version").map_or(0, |found| found.definition);
     let is_c_librarys = module_of(allocator) == module_of(c_library);
-    let led = functions.iter().chain(more).filter_map(|function| led(function, allocator)).collect();
+    let led: Vec<Led> = functions.iter().chain(more).filter_map(|function| led(function, allocator)).collect();
+    let mut beginnings: Vec<[u8; 4]> = led.iter().filter_map(|function| function.name.first_chunk().copied()).collect();
+    beginnings.sort_unstable();
+    beginnings.dedup();
     // SAFETY: dlsym with a literal name.
     let loader = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr()) }.addr() as u64;
-    let spared = [find as *const () as u64, if loader == 0 { loader_by_kernel() } else { loader }];
-    Definitions { led, allocator: if is_c_librarys { 0 } else { allocator }, spared }
+    let loader = if loader == 0 { loader_by_kernel() } else { loader };
+    Definitions {
+        led,
+        beginnings,
+        allocator: if is_c_librarys { 0 } else { allocator },
+        own: find as *const () as u64,
+        loader,
+    }
 }
 
 fn led(function: &Function, allocator: u64) -> Option<Led> {

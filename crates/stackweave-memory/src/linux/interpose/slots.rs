@@ -49,7 +49,7 @@ pub(super) fn lead(module: &Module<'_>, definitions: &Definitions, may_protect: 
     let mut visit = Visit::of(module);
     let mut pages = Pages::new(module);
     let is_allocator = module.holds(definitions.allocator);
-    let find = |name: &[u8]| definitions.led.iter().find(|function| name.starts_with(function.name));
+    let find = |strings: &[u8]| definitions.named(strings);
     visit_slots(module, find, |slot, function| {
         if is_allocator && function.is_mapping {
             return;
@@ -81,11 +81,24 @@ pub(super) fn lead(module: &Module<'_>, definitions: &Definitions, may_protect: 
 /// Puts back what the loader would have put there. A slot that was not yet bound is bound then, as by a first call.
 pub(super) fn put_back(module: &Module<'_>, definitions: &Definitions, may_protect: bool) {
     let mut pages = Pages::new(module);
-    let find = |name: &[u8]| definitions.led.iter().find(|function| name.starts_with(function.name));
+    let find = |strings: &[u8]| definitions.named(strings);
     visit_slots(module, find, |slot, function| {
         pages.replace(slot.address, function.hook, function.definition);
     });
     pages.finish(may_protect);
+}
+
+/// In this module itself: has slots that hold a program's stub, and so come to the program's slot and its hook, hold what they
+/// are meant for. What we take is not the program's.
+pub(super) fn go_straight(module: &Module<'_>, definitions: &Definitions, may_protect: bool) -> Visit {
+    let mut visit = Visit::of(module);
+    let mut pages = Pages::new(module);
+    let find = |strings: &[u8]| definitions.named(strings).filter(|function| function.stub != 0);
+    visit_slots(module, find, |slot, function| {
+        pages.replace(slot.address, function.stub, function.definition);
+    });
+    visit.is_writable = pages.finish(may_protect);
+    visit
 }
 
 /// Makes the pages read-only that should be.

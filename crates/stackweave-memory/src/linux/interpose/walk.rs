@@ -77,7 +77,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, walk: *mut c
     (walk.loads, walk.unloads) = (info.dlpi_adds, info.dlpi_subs);
     // SAFETY: the callback runs.
     if let Some(module) = unsafe { Module::new(info) }
-        && !walk.definitions.spared.iter().any(|address| module.holds(*address))
+        && !module.holds(walk.definitions.loader)
         && !is_vdso(&module)
     {
         walk.visit(module);
@@ -108,7 +108,9 @@ impl Walk<'_> {
                 slots::put_back(&module, self.definitions, may_protect);
                 return;
             }
-            visit = slots::lead(&module, self.definitions, may_protect);
+            let is_own = module.holds(self.definitions.own);
+            let visit_slots = if is_own { slots::go_straight } else { slots::lead };
+            visit = visit_slots(&module, self.definitions, may_protect);
             if before.is_some_and(|before| before.is_writable) {
                 visit.is_writable |= !may_protect;
                 if may_protect {

@@ -1,0 +1,155 @@
+"""What is recorded of a Python program is what an independent counter, preloaded, counts of the same, to the byte."""
+
+import atexit
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import stackweave
+from tests.recordings import RecordingCase
+from tests.support import ROOT
+
+SOURCE = os.path.join(ROOT, "fixtures", "counter.c")
+#: Blocks of at least so many bytes are compared: no arena of Python's is as large, nor is anything that a recorder takes.
+LEAST = 2_000_000
+
+#: The program: what is between the two calls is compared.
+PROGRAM = f"""
+import random, sys, threading
+
+LEAST = {LEAST}
+
+def hold(kept, size):
+    kept.append(bytearray(size))
+
+def text(size):
+    return "x" * size
+
+def grow(kept, size):
+    kept[0].extend(b"y" * size)
+
+def resize(kept):
+    while len(kept) > 12:
+        del kept[0]
+
+def thread(size):
+    worker = threading.Thread(target=lambda: bytes(size))
+    worker.start()
+    worker.join()
+
+def work():
+    kept, chosen = [], random.Random(5)
+    hold(kept, LEAST)
+    for number in range(120):
+        size = LEAST + 100 * number + chosen.randrange(100)
+        step = chosen.randrange(6)
+        if step < 3:
+            hold(kept, size)
+        elif step == 3:
+            text(size)
+        elif step == 4:
+            grow(kept, size)
+        else:
+            thread(size)
+        resize(kept)
+    return kept
+"""
+COUNTED = """
+import ctypes
+counts = (ctypes.c_uint64 * 7)()
+counter = ctypes.CDLL(None)
+begin, end = counter.sw_counter_begin, counter.sw_counter_end
+begin.argtypes, end.argtypes = [ctypes.c_size_t], [ctypes.c_void_p]
+work()
+begin(LEAST)
+kept = work()
+end(counts)
+print(*counts)
+"""
+RECORDED = """
+import stackweave
+work()
+memory = stackweave.memory(sys.argv[1], overwrite=True)
+memory.start()
+kept = work()
+memory.stop()
+"""
+NAMES = ("allocations", "bytes", "frees", "unknown_frees", "live_blocks", "live_bytes", "peak_bytes")
+
+
+@functools.cache
+def counter():
+    if not shutil.which("cc"):
+        raise unittest.SkipTest("there is no C compiler")
+    folder = tempfile.mkdtemp(prefix="stackweave-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, "counter.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-fno-builtin", "-o", path, SOURCE], check=True)
+    return path
+
+
+def column(history, name, kind):
+    return memoryview(history[name]).cast(kind)
+
+
+def compared(history):
+    """The same figures of the blocks that are compared."""
+    sizes, freed = column(history, "size", "Q"), column(history, "freed_at", "d")
+    began = column(history, "time", "d")
+    large = [place for place, size in enumerate(sizes) if size >= LEAST]
+    ends = [place for place in large if freed[place] == freed[place]]
+    steps = [(began[place], sizes[place]) for place in large] + [(freed[place], -sizes[place]) for place in ends]
+    live = peak = 0
+    for _, change in sorted(steps):
+        live += change
+        peak = max(peak, live)
+    figures = {"allocations": len(large), "bytes": sum(sizes[place] for place in large), "frees": len(ends)}
+    return figures | {"live_blocks": len(large) - len(ends), "live_bytes": live, "peak_bytes": peak}
+
+
+class OracleTest(RecordingCase):
+    def counted(self):
+        numbers = self.run_script(PROGRAM + COUNTED, LD_PRELOAD=counter())
+        counts = dict(zip(NAMES, map(int, numbers.split())))
+        # Blocks that are smaller, and so unknown to the counter.
+        del counts["unknown_frees"]
+        return counts
+
+    def recorded(self, **environment):
+        self.run_script(PROGRAM + RECORDED, **environment)
+        memory = stackweave.open(self.path).memory()
+        return memory._files.memory_history(memory._selection, memory._query)
+
+    def test_a_python_program_is_recorded_as_it_is_counted(self):
+        counted, history = self.counted(), self.recorded()
+        self.assertEqual(compared(history), counted)
+        self.assertGreater(counted["peak_bytes"], counted["live_bytes"])
+        self.assertGreater(counted["live_blocks"], 5)
+        self.assert_places_are_known(history)
+
+    def assert_places_are_known(self, history):
+        """Each block was taken by one of the functions that take some."""
+        names = {"hold", "text", "grow", "<lambda>"}
+        found = set()
+        for size, stack in zip(column(history, "size", "Q"), column(history, "stack", "I")):
+            if size >= LEAST:
+                frames = history["stacks"][stack].frames
+                found.add(next(frame.name for frame in frames if frame.kind == "python"))
+        self.assertEqual(found, names)
+
+    def test_so_it_is_beside_any_allocator(self):
+        counted = self.counted()
+        for library in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"):
+            with self.subTest(library):
+                # The loader says what it can't find.
+                said = subprocess.run(["true"], capture_output=True, env={**os.environ, "LD_PRELOAD": library}).stderr
+                if said:
+                    self.skipTest(f"there is no {library}")
+                self.assertEqual(compared(self.recorded(LD_PRELOAD=library)), counted)
+
+
+if __name__ == "__main__":
+    unittest.main()
