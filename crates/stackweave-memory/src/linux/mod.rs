@@ -16,7 +16,7 @@ pub use dump_signal::DumpSignal;
 pub(crate) use dump_signal::take_request as take_dump_request;
 pub(crate) use exports::for_each_export;
 pub use interpose::InterposeError;
-pub(crate) use interpose::{recheck, refresh_if_needed, remove, stats};
+pub(crate) use interpose::{refresh_if_needed, remove, stats};
 pub(crate) use system::{
     empty_in_children, errno_place, is_gone, is_on_signal_stack, map_zeros, order_all_threads, thread_number,
 };
@@ -24,6 +24,13 @@ pub(crate) use system::{
 /// Puts hooks in the places of the functions that take and give back memory; of those that map it if that is wanted.
 pub(crate) fn install(mappings: bool) -> Result<(), InterposeError> {
     interpose::install(functions::functions(mappings))
+}
+
+/// For a thread of ours, now and then: leads what was loaded while no event looked, as where few are told of; and looks again at
+/// what the loader may have undone.
+pub(crate) fn recheck() {
+    refresh_if_needed();
+    interpose::recheck();
 }
 
 /// The hooks, for tests that call them as modules do.

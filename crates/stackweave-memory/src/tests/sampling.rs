@@ -1,9 +1,15 @@
 //! What is chosen by its bytes stands for what was not, and its frees are told.
 
 use std::collections::HashSet;
+use std::ffi::c_void;
+use std::mem::transmute;
+use std::ptr;
 use std::sync::atomic::Ordering;
 
-use super::recorded::{record, turn};
+use stackweave_testkit::fixtures::TAKING;
+use stackweave_testkit::library::Library;
+
+use super::recorded::{Running, record, turn};
 use crate::blocks::{Block, NOT_BEGUN};
 use crate::platform::hooks;
 use crate::sampled_blocks::{SLOTS, clear, has_more, insert, may_hold, remove};
@@ -137,4 +143,24 @@ fn an_address_is_known_until_it_is_taken_out_and_more_than_fit_are_not_forgotten
     assert!(has_more() && many.clone().all(|address| may_hold(address) && remove(address)));
     clear();
     assert!(!remove(16) && !may_hold(16));
+}
+
+#[test]
+fn what_is_loaded_later_is_led_though_no_event_is_told() {
+    type Hold = unsafe extern "C" fn(*mut *mut c_void, u64, u64);
+    const TOO_MUCH: u64 = 1 << 46;
+    let running = Running::start(MemoryOptions { mode: Mode::Sampled { every: 1 << 40 }, ..MemoryOptions::default() });
+    // What was loaded before needs no other look after a while.
+    (0..1000).for_each(|_| crate::platform::recheck());
+    let library = Library::open(TAKING).unwrap();
+    // SAFETY: the function has this type.
+    let hold = unsafe { transmute::<*mut c_void, Hold>(library.symbol("sw_hold")) };
+    // As the writer does at each of its rounds.
+    crate::platform::recheck();
+    let mut block = ptr::null_mut();
+    // SAFETY: a place for one block.
+    unsafe { hold(&raw mut block, 1, TOO_MUCH) };
+    assert!(block.is_null());
+    assert_eq!(crate::failure::count(), 1, "a call that is told whatever it gives");
+    running.stop();
 }
