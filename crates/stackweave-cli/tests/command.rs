@@ -164,14 +164,18 @@ fn heap_tells_who_took_memory() {
 }
 
 #[test]
-fn sums_have_no_parts_of_the_time() {
+fn sums_have_no_parts_of_the_time_and_samples_are_estimates() {
     let recorded = Recorded::new();
-    let mut options = Options::new(recorded.path("sums.swv"));
-    options
-        .extra
-        .extend([("recorder", "memory"), ("memory.mode", "aggregate")].map(|(a, b)| (a.to_owned(), b.to_owned())));
-    let sums = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
-    assert_eq!(sums.stop().error, None);
+    let record = |name: &str, extra: &[(&str, &str)]| {
+        let mut options = Options::new(recorded.path(name));
+        options.extra.extend(extra.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let nothing = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
+        assert_eq!(nothing.stop().error, None);
+    };
+    record("sums.swv", &[("recorder", "memory"), ("memory.mode", "aggregate")]);
+    record("few.swv", &[("recorder", "memory"), ("memory.mode", "sampled"), ("memory.sample_every", "2048")]);
+    let (_, remarks) = recorded.said(&["top", "few.swv"]);
+    assert!(remarks.contains("estimated, from a sample of one allocation in 2.00 KiB"), "{remarks}");
     let said = recorded.failure(&["heap", "sums.swv", "--from", "1s"]);
     assert!(said.contains("only sums, and no history"), "{said}");
     let (_, remarks) = recorded.said(&["top", "sums.swv", "--from", "1s"]);
@@ -208,6 +212,8 @@ fn measures_of_memory_are_those_of_all_commands() {
     assert!(said.lines().nth(1).unwrap().contains("64.0 KiB"), "{said}");
     let (said, _) = recorded.said(&["top", "a.swv", "--device", "2"]);
     assert!(said.contains("1.00 MiB"), "{said}");
+    let (_, remarks) = recorded.said(&["tree", "a.swv", "b.swv"]);
+    assert!(remarks.contains("never there at once"), "{remarks}");
     let (said, _) = recorded.said(&["diff", "a.swv", "b.swv", "--measure", "peak"]);
     assert!(line(&said, "step").join(" ").starts_with("64.0 KiB 1.00 MiB +960 KiB"), "{said}");
 }
