@@ -161,6 +161,40 @@ class Order(MemoryCase):
         freed = [event for event in memory.events() if event.role == "free" and event.values["address"] == block]
         self.assertIn("give", [frame.name for frame in freed[-1].stack])
 
+    def test_the_history_as_a_table(self):
+        try:
+            import pandas
+            import pyarrow
+        except ImportError:
+            self.skipTest("pyarrow and pandas are not installed")
+        with self.memory() as memory:
+            with stackweave.memory_tag("kept"):
+                kept = self.take(1_234_567)
+            self.give(self.take(1_234_567))
+        table, frame = memory.to_arrow(), memory.to_pandas()
+        self.assertIsInstance(table, pyarrow.Table)
+        self.assertIsInstance(frame, pandas.DataFrame)
+        columns = ["time", "freed_at", "address", "size", "allocator", "process", "thread", "device", "tag", "stack"]
+        self.assertEqual((table.column_names, list(frame.columns)), (columns, columns))
+        first, second = (row for row in table.to_pylist() if row["size"] == 1_234_567)
+        self.assertEqual((first["address"], first["freed_at"], first["tag"]), (kept, None, "kept"))
+        self.assertLess(second["time"], second["freed_at"])
+        self.assertEqual((second["allocator"], second["tag"], second["process"]), ("malloc", None, os.getpid()))
+        self.assertRegex(second["stack"], r"\Atake \(.*blocks\.c:\d+\)\n")
+        tagged = stackweave.open(self.path).memory(tag="kept").to_arrow().to_pylist()
+        self.assertEqual([row for row in tagged if row["size"] == 1_234_567], [first])
+        self.give(kept)
+
+    def test_a_recording_without_history_has_no_table(self):
+        with self.memory(mode="aggregate") as memory:
+            pass
+        try:
+            memory.to_arrow()
+        except stackweave.StackweaveError as error:
+            self.assertRegex(str(error), "has no history: figures for each stack only|needs pyarrow")
+        else:
+            self.fail("there is nothing to make a table of")
+
     def test_sampled_figures_are_estimates(self):
         with self.memory(mode="sampled", sample_every="100kB") as memory:
             blocks = [self.take(10_000) for _ in range(10_000)]

@@ -31,9 +31,7 @@ def table_of(files: _native.OpenedRecording, selection: dict[str, Any], query: d
         raise StackweaveError('a recording with mode="aggregate" has no history: figures for each stack only')
     columns = {name: _numbers(pyarrow, history[name], kind) for name, kind in NUMBERS.items()}
     for name, values in NAMES.items():
-        texts = [None if value is None else str_of(value) for value in history[values]]
-        indices = _numbers(pyarrow, history[name], "uint32").cast("int32")
-        columns[name] = pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(texts, "string"))
+        columns[name] = _names(pyarrow, _numbers(pyarrow, history[name], "uint32"), history[values])
     freed = columns["freed_at"]
     compute = needed("pyarrow.compute", "to_arrow")
     columns["freed_at"] = compute.if_else(compute.is_nan(freed), None, freed)
@@ -47,7 +45,15 @@ def _numbers(pyarrow: Any, column: bytes, kind: str) -> Any:
     return pyarrow.Array.from_buffers(type_, length, [None, pyarrow.py_buffer(column)])
 
 
-def str_of(value: Any) -> str:
+def _names(pyarrow: Any, places: Any, values: list[Any]) -> Any:
+    """The value at each place, by a dictionary of texts: each of them once, and nothing for None."""
+    texts: dict[str, int] = {}
+    numbers = [None if value is None else texts.setdefault(text_of(value), len(texts)) for value in values]
+    indices = pyarrow.array(numbers, "int32").take(places)
+    return pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(list(texts), "string"))
+
+
+def text_of(value: Any) -> str:
     """A name as it is; a stack as the names and places of its frames, innermost first."""
     if isinstance(value, str):
         return value

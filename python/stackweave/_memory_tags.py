@@ -39,8 +39,10 @@ class memory_tag:
 
     def __enter__(self) -> Self:
         recorder = _memory.current_recorder()
-        old = None if recorder is None else recorder.set_tag(self._name)
-        self._before.setdefault(threading.get_ident(), []).append((recorder, old))
+        uses = self._before.setdefault(threading.get_ident(), [])
+        uses.append((recorder, None))
+        if recorder is not None:
+            uses[-1] = (recorder, recorder.set_tag(self._name))
         return self
 
     def __exit__(
@@ -48,11 +50,12 @@ class memory_tag:
     ) -> None:
         thread = threading.get_ident()
         uses = self._before[thread]
-        recorder, old = uses.pop()
-        if not uses:
-            del self._before[thread]
+        recorder, old = uses[-1]
         if recorder is not None and recorder is _memory.current_recorder():
             recorder.set_tag(old)
+        uses.pop()
+        if not uses:
+            del self._before[thread]
 
     def __call__(self, function: _Function, /) -> _Function:
         decorated: Any = _feeding.decorate(self, "memory_tag")(function)
