@@ -221,7 +221,7 @@ class Endings(ProcessCase):
             ("threading.Thread(target=time.sleep, args=(60,), daemon=True).start()", 0, ""),
         ]:
             with self.subTest(ending):
-                script = f"recording = memory().start()\ntake({MEGABYTE})\n{ending}\n"
+                script = f"recording = memory(overwrite=True).start()\ntake({MEGABYTE})\n{ending}\n"
                 self.run_program(script, status=status, stderr=stderr)
                 opened = stackweave.open(self.path)
                 self.assertEqual(opened.info()["missing"], [])

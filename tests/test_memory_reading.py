@@ -68,7 +68,9 @@ class Reading(unittest.TestCase):
         self.assertEqual([before.peak().bytes, before.current().bytes], [100, 100])
         self.assertEqual([after.peak().bytes, after.current().bytes], [1100, 7])
         self.assertEqual([before.leaks().bytes, after.leaks().bytes], [100, 7])
-        middle = next(event.time for event in opened.events() if event.role == "free")
+        (middle,) = [
+            event.time for event in opened.events() if event.role == "free" and event.values["address"] == 0x2000
+        ]
         part = opened.memory(start=between, end=middle)
         self.assertEqual([part.current().bytes, part.leaks().bytes], [1100, 1000])
         self.assertEqual(after.source, "replayed")
