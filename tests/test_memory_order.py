@@ -139,6 +139,18 @@ class Order(MemoryCase):
             self.assertGreater(said["slots"], 0)
             self.assertFalse(said["is_incomplete"])
 
+    def test_looking_up_names_is_not_the_programs(self):
+        script = """
+import json
+with memory() as recording:
+    take(1_000_000)
+    for _ in range(3):
+        str(recording.peak())
+    print({group.name for group in recording.threads()})
+    print(any(frame.name == "__GI___realpath" for row in recording.current() for frame in row.stack))
+"""
+        self.assertEqual(self.run_program(script), "{'MainThread'}\nFalse\n")
+
     def test_the_curve_has_both_lines(self):
         with self.memory(curve_every=0.001) as memory:
             block = self.take(50 * MEGABYTE)

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use stackweave_core::{CodeAddress, ModuleList, RawFrame, RawFrameKind, SourceLocation, StackId};
+use stackweave_memory::Quiet;
 use stackweave_profile::{Frame, Names, Resolver};
 use stackweave_store::PerProcess;
 use stackweave_symbolize::Options;
@@ -27,6 +28,11 @@ impl ThisProcess {
     fn look(_py: Python<'_>, has_native: bool) -> Self {
         let modules = has_native.then(stackweave_unwind::modules);
         Self { has_extra_frames: stackweave_capture::has_extra_frames(), modules: Mutex::new(modules) }
+    }
+
+    /// What looking up takes is not the program's, unless it asks code of the program's.
+    fn be_quiet(&self) -> Option<Quiet> {
+        (!self.has_extra_frames).then(Quiet::begin)
     }
 }
 
@@ -56,14 +62,20 @@ pub(crate) fn resolve(py: Python<'_>, ids: &[StackId]) -> PyResult<Vec<Stack>> {
     let is_native = |frame: RawFrame| matches!(frame.kind(), RawFrameKind::Native(_));
     let has_native = ids.iter().any(|id| stacks.frames(*id).any(is_native));
     let process = ThisProcess::look(py, has_native);
-    Ok(py.detach(|| resolver.resolve(stacks, ids, &process)))
+    Ok(py.detach(|| {
+        let _quiet = process.be_quiet();
+        resolver.resolve(stacks, ids, &process)
+    }))
 }
 
 /// The frames at these return addresses. Releases the GIL meanwhile.
 pub(crate) fn resolve_addresses(py: Python<'_>, addresses: &[CodeAddress]) -> PyResult<Vec<Stack>> {
     let resolver = resolver()?;
     let process = ThisProcess::look(py, true);
-    Ok(py.detach(|| resolver.resolve_addresses(addresses, &process)))
+    Ok(py.detach(|| {
+        let _quiet = process.be_quiet();
+        resolver.resolve_addresses(addresses, &process)
+    }))
 }
 
 /// The resolver of this process. A forked child makes its own: of its parent's, another thread may have held a lock.

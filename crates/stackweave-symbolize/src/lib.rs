@@ -48,8 +48,10 @@ mod symbolizer;
 mod symbols;
 #[cfg(test)]
 mod test_folder;
+mod without_threads;
 
 pub use options::{MODE_VARIABLE, Mode, Options, UnknownMode};
 pub use outside::PerfMapHealth;
 pub use resolved::{Frame, Reason, Resolved, Source, Symbolized};
 pub use symbolizer::{Stats, Symbolizer};
+pub use without_threads::WithoutThreads;

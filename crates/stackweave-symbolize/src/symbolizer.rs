@@ -12,6 +12,7 @@ use crate::known_module::{Answers, KnownModule, Wanted};
 use crate::options::Options;
 use crate::outside::{Outside, PerfMapHealth};
 use crate::resolved::{Reason, Resolved, Symbolized};
+use crate::without_threads::WithoutThreads;
 
 /// Resolves addresses, and keeps what it read of each module.
 ///
@@ -149,7 +150,7 @@ impl Symbolizer {
             }
         }
         let total: usize = waiting.iter().map(|(_, new)| new.len()).sum();
-        if waiting.len() < 2 || total < WORTH_A_THREAD {
+        if waiting.len() < 2 || total < WORTH_A_THREAD || WithoutThreads::is_asked_for() {
             done.extend(waiting.into_iter().flat_map(|(known, new)| self.look_up(&known, &new)));
             return done;
         }

@@ -12,6 +12,7 @@ use stackweave_core::RawFrame;
 use stackweave_cpython::allocators::AllocatorHooks;
 use stackweave_memory::{DumpSignal, Memory, PythonBlocks};
 use stackweave_store::locate_label;
+use stackweave_symbolize::WithoutThreads;
 
 use super::answers::Answers;
 use super::options::{MemorySetting, setting_of};
@@ -34,6 +35,8 @@ pub(super) struct MemoryRecorder {
 struct Hooks {
     python: Option<AllocatorHooks>,
     signal: Option<DumpSignal>,
+    /// Threads that look up names would be seen.
+    alone: Option<WithoutThreads>,
 }
 
 impl fmt::Debug for MemoryRecorder {
@@ -62,12 +65,13 @@ impl MemoryRecorder {
             // SAFETY: Python has called.
             hooks.python = Some(unsafe { AllocatorHooks::install::<PythonBlocks>() }.map_err(error_of)?);
         }
+        hooks.alone = Some(WithoutThreads::begin());
         hooks.signal = self.setting.dump_signal.map(DumpSignal::install).transpose().map_err(error_of)?;
         Ok(())
     }
 
     fn remove_hooks(&self, _py: Python<'_>) {
-        let Hooks { python, signal } = std::mem::take(&mut *self.hooks());
+        let Hooks { python, signal, alone: _ } = std::mem::take(&mut *self.hooks());
         drop(signal);
         if let Some(mut hooks) = python {
             // SAFETY: attached, as the argument shows.
