@@ -225,7 +225,8 @@ typedef struct stackweave_memory_options {
   uint32_t depth;
   // A block is temporary if it is given back before its thread has taken more than so many others. 0: as if it were 1.
   uint32_t temporary;
-  // How many bytes of events may wait for the file before threads do; 0: 64 MiB.
+  // How many bytes of events may wait for the file before threads do; 0: 8 MiB, beyond which nothing gets
+  // faster.
   uint64_t buffers;
 } stackweave_memory_options;
 

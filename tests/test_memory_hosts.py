@@ -1,0 +1,92 @@
+"""Blocks of a host's own allocator, told to another copy of Stackweave, are in the package's recording."""
+
+import atexit
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import stackweave
+from stackweave import _native
+from tests.recordings import RecordingCase
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native", "host_copy.c")
+
+
+@functools.cache
+def folder():
+    path = tempfile.mkdtemp(prefix="stackweave-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+def build(name):
+    path = os.path.join(folder(), f"{name}.so")
+    flags = ["-O1", "-g", "-fno-optimize-sibling-calls", "-fno-inline"]
+    subprocess.run(["cc", "-shared", "-fPIC", *flags, "-o", path, SOURCE, "-ldl"], check=True)
+    return path
+
+
+def load(path):
+    host = ctypes.CDLL(path)
+    host.device_take.argtypes = host.device_open.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64]
+    host.device_close.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64]
+    host.device_give.argtypes = [ctypes.c_uint64, ctypes.c_int64]
+    host.join.argtypes = [ctypes.c_void_p]
+    return host
+
+
+def work(host):
+    host.device_open(0x10_0000, 1 << 20, 0)
+    for number in range(100):
+        host.device_take(0x10_0000 + 64 * number, 64, 0)
+    host.device_take(0x10_0000, 4096, 1)
+    for number in range(60):
+        host.device_give(0x10_0000 + 64 * number, 0)
+    host.device_close(0x20_0000, 4096, 0)
+
+
+@unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
+class Hosts(RecordingCase):
+    def check(self, memory):
+        self.assertEqual(memory.devices[:3], [-1, 0, 1])
+        totals = memory.totals(device=0)
+        figures = (totals.allocations, totals.bytes, totals.frees, totals.live_blocks, totals.live_bytes)
+        self.assertEqual(figures, (100, 6400, 60, 40, 2560))
+        self.assertEqual((totals.peak_bytes, totals.unknown_frees), (6400, 0))
+        self.assertEqual(memory.totals(device=1).live_bytes, 4096)
+        (row,) = memory.leaks(device=0).rows
+        names = [frame.name for frame in row.stack]
+        self.assertEqual(names[0], "device_take", "from the function that told on")
+        self.assertIn("work", names)
+
+    def test_a_host_that_was_there_before_is_recorded(self):
+        host = load(build("before"))
+        work(host)
+        self.assertEqual(host.has_sink(), 0)
+        with stackweave.memory(self.path):
+            self.assertEqual(host.has_sink(), 1)
+            work(host)
+        self.assertEqual(host.has_sink(), 0)
+        work(host)
+        self.check(stackweave.open(self.path).memory())
+
+    def test_a_host_that_comes_later_finds_the_recorder(self):
+        path = build("later")
+        module = ctypes.CDLL(_native.__file__)
+        with stackweave.memory(self.path):
+            host = load(path)
+            host.join(module._handle)
+            self.assertEqual(host.has_sink(), 1)
+            work(host)
+        self.assertEqual(host.has_sink(), 0, "it is told of the end")
+        host.join(module._handle)
+        self.assertEqual(host.has_sink(), 0, "nobody records")
+        self.check(stackweave.open(self.path).memory())
+
+
+if __name__ == "__main__":
+    unittest.main()
