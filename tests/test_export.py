@@ -81,7 +81,7 @@ class Export(RecordingCase):
         self.opened.export(path, overwrite=True)
 
     def test_what_can_not_be_written_is_one_sentence(self):
-        with self.assertRaisesRegex(ValueError, "there is no format xls, but callgraph, "):
+        with self.assertRaisesRegex(ValueError, "there is no format xls, but allocations, callgraph, "):
             self.opened.export(self.out("a"), format="xls")
         with self.assertRaisesRegex(ValueError, "does not say a format"):
             self.opened.export(self.out("a.xls"))
