@@ -13,7 +13,7 @@ from tests.recordings import RecordingCase
 from tests.support import ROOT
 
 SOURCE = os.path.join(ROOT, "fixtures", "counter.c")
-#: Blocks of at least so many bytes are compared: no arena of Python's is as large, nor is anything that a recorder takes.
+#: Blocks of at least so many bytes are compared: no arena of Python's is as large, nor what a recorder takes.
 LEAST = 2_000_000
 
 #: The program: what is between the two calls is compared.

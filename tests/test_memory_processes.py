@@ -166,6 +166,34 @@ assert "_subprocess_site" not in os.environ.get("PYTHONPATH", "")
         self.assertEqual(self.start(False), "False ['x']\n")
         self.assertEqual(self.files(), ["out.swv"])
 
+    def test_a_program_of_another_environment_needs_no_package(self):
+        script = f"""
+import subprocess
+child = {self.CHILD!r} + "print(sys.path.count(sys.modules['stackweave'].__path__[0].rpartition('/')[0]))"
+with memory(subprocesses=True):
+    environment = {{**os.environ, "PYTHONPATH": os.environ["PYTHONPATH"].split(os.pathsep)[0]}}
+    command = [os.environ["STACKWEAVE_TEST_PYTHON"], "-c", child, sys.argv[2]]
+    subprocess.run(command, check=True, env=environment)
+"""
+        shown = self.run_program(script, STACKWEAVE_TEST_PYTHON=PYTHON)
+        self.assertEqual(shown.splitlines(), ["False []", "0"], "nor is it added to the paths")
+        self.assertEqual(sorted(self.leaks().values()), [0, 5 * MEGABYTE])
+
+    def test_programs_that_can_not_record_run_all_the_same(self):
+        script = """
+import subprocess
+with memory(subprocesses=True):
+    others = [] if "PYTHONHOME" in os.environ else [["-E"], ["-I"]]
+    for options in (["-S"], *others):
+        command = [os.environ["STACKWEAVE_TEST_PYTHON"], *options, "-c", "print('ran')"]
+        subprocess.run(command, check=True)
+    os.environ["STACKWEAVE_RECORDER"] = "nonsense"
+    subprocess.run([os.environ["STACKWEAVE_TEST_PYTHON"], "-c", "print('ran')"], check=True)
+"""
+        shown = self.run_program(script, STACKWEAVE_TEST_PYTHON=PYTHON)
+        self.assertEqual(shown, "ran\n" * (2 if "PYTHONHOME" in os.environ else 4))
+        self.assertEqual(self.files(), ["out.swv"])
+
     def test_the_sitecustomize_of_the_program_runs_as_well(self):
         folder = os.path.join(self.folder, "site")
         os.mkdir(folder)
