@@ -1,6 +1,6 @@
 //! `stackweave heap`: how much memory a program took, who took it, and what is left.
 
-use stackweave_profile::memory::{MemoryQuery, read_report};
+use stackweave_profile::memory::{MemoryQuery, MemoryReport, read_report};
 use stackweave_profile::{HeapOptions, HeapView, write_heap};
 use stackweave_symbolize::{Options, Symbolizer};
 
@@ -29,11 +29,7 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     let mut report = read.map_err(Failure::new)?;
     let is_all = query.range.is_none() && !query.chooses_rows();
     if report.is_empty() && is_all && report.devices.len() <= 1 {
-        let what = match arguments.device {
-            Some(device) => format!("no memory of a device {device} was recorded"),
-            None => "no allocations were recorded; stackweave memory records them".to_owned(),
-        };
-        return Err(Failure::new(what));
+        return Err(Failure::new(why_nothing(arguments.device, &report)));
     }
     let mut remarks = recording.report();
     remarks.append(&mut report.remarks);
@@ -49,6 +45,17 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
         show(&[], |out| heap_json::write(out, &report, &options, &remarks))
     } else {
         show(&remarks, |out| write_heap(out, &report, &options))
+    }
+}
+
+/// Why there is nothing to show.
+fn why_nothing(device: Option<u32>, report: &MemoryReport) -> String {
+    let is_of_memory = report.processes.iter().any(|process| process.header.is_some());
+    match (device, report.remarks.first()) {
+        (Some(device), _) => format!("no memory of a device {device} was recorded"),
+        (None, Some(remark)) if is_of_memory => remark.trim_end_matches('.').to_owned(),
+        (None, _) if is_of_memory => "no allocations are in the recording".to_owned(),
+        (None, _) => "no allocations were recorded; stackweave memory records them".to_owned(),
     }
 }
 

@@ -178,6 +178,10 @@ fn sums_have_no_parts_of_the_time_and_samples_are_estimates() {
     assert!(remarks.contains("estimated, from a sample of one allocation in 2.00 KiB"), "{remarks}");
     let said = recorded.failure(&["heap", "sums.swv", "--from", "1s"]);
     assert!(said.contains("only sums, and no history"), "{said}");
+    let said = recorded.failure(&["heap", "sums.swv"]);
+    assert!(said.contains("no figures: the recording ended before the first were written"), "{said}");
+    let said = recorded.failure(&["heap", "few.swv"]);
+    assert!(said.contains("no allocations are in the recording"), "{said}");
     let (_, remarks) = recorded.said(&["top", "sums.swv", "--from", "1s"]);
     assert!(remarks.contains("only sums of memory"), "{remarks}");
 }
