@@ -27,6 +27,7 @@ fn main() -> io::Result<()> {
     let drivers = DRIVERS.iter().map(|file| Path::new("c").join(file));
     compile("bench_fp", true, &drivers.chain([with]).collect::<Vec<_>>());
 
+    compile("bench_memory", false, &[Path::new("c").join("malloc_churn.c")]);
     compile("bench_python", false, &PYTHON.map(|file| Path::new("c/python").join(file)));
     Ok(())
 }

@@ -6,6 +6,7 @@
 mod export;
 mod host;
 mod machine;
+mod memory;
 mod meter;
 mod native;
 mod options;
@@ -72,6 +73,13 @@ fn bench(options: &Options) -> io::Result<()> {
             }
             Area::Trace => {
                 let stage = trace::Stage::set(options)?;
+                write!(out, "{}", stage.describe())?;
+                out.flush()?;
+                let tables = stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;
+                write!(out, "\n{tables}")?;
+            }
+            Area::Memory => {
+                let stage = memory::Stage::set(options)?;
                 write!(out, "{}", stage.describe())?;
                 out.flush()?;
                 let tables = stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;

@@ -6,7 +6,7 @@ pub(crate) const USAGE: &str = "\
 usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--package PATH] [--json PATH]
 
   --area AREA  measure this area only (default: all; there are: native, symbolize, record, recording, trace,
-               export, python, host)
+               memory, export, python, host)
   --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
   --quick      fewer rounds: a look, not a result
   --package PATH
@@ -54,18 +54,20 @@ pub(crate) enum Area {
     Record,
     Recording,
     Trace,
+    Memory,
     Export,
     Python,
     Host,
 }
 
 impl Area {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Native,
         Self::Symbolize,
         Self::Record,
         Self::Recording,
         Self::Trace,
+        Self::Memory,
         Self::Export,
         Self::Python,
         Self::Host,
@@ -79,6 +81,7 @@ impl Area {
             Self::Record => "record",
             Self::Recording => "recording",
             Self::Trace => "trace",
+            Self::Memory => "memory",
             Self::Export => "export",
             Self::Python => "python",
             Self::Host => "host",

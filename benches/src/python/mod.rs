@@ -3,6 +3,7 @@
 //! Each interpreter runs the scripts of `python/captures/`, with this very code loaded as a library, and prints what they
 //! measured; here the figures are only put together.
 
+pub(crate) mod environment;
 mod exports;
 mod ours;
 pub(crate) mod package;

@@ -4,13 +4,17 @@ use crate::report::{Case, Entry, Outcome, json};
 use crate::statistics::median;
 
 /// All that the scripts may speak of; ours comes first in every case.
-pub(super) const CONTENDERS: [&str; 40] = [
+pub(super) const CONTENDERS: [&str; 53] = [
     "ours",
     "ours, id",
     "ours, Python",
     "ours, C calls",
     "ours, demotion",
     "ours, and top",
+    "ours, Python stacks",
+    "ours, Python allocators",
+    "ours, aggregate",
+    "ours, sampled",
     "PyTorch's way",
     "torch",
     "torch fast",
@@ -32,6 +36,15 @@ pub(super) const CONTENDERS: [&str; 40] = [
     "hooks, words",
     "plain",
     "memray",
+    "memray, native",
+    "memray, Python allocators",
+    "memray, Python allocators, native",
+    "memray, aggregate",
+    "tracemalloc 1",
+    "tracemalloc 25",
+    "filprofiler",
+    "scalene",
+    "heaptrack",
     "cProfile",
     "capture only",
     "lz4 of words",

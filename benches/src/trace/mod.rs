@@ -5,7 +5,6 @@
 //! what they measured; here the figures are only put together.
 
 mod empty_hook;
-mod environment;
 mod limits;
 mod plan;
 mod table;
@@ -21,14 +20,15 @@ use stackweave_testkit::pythons::Python;
 use crate::options::Options;
 use crate::own_library;
 use crate::peers::torch;
+use crate::python::environment::{Environment, Wanted};
 use crate::python::told::{self, Told};
 use crate::python::{interpreters, lines_of, package};
 use crate::recording::peers;
 use crate::report::Case;
-use environment::Environment;
 use plan::TORCH;
 
 const PROGRAMS: [&str; 4] = ["trace/cpu", "trace/event", "trace/wall", "trace/total"];
+const TRACERS: Wanted = Wanted { name: "tracers", packages: include_str!("../../python/tracers.txt") };
 const STOPS: [&str; 3] = ["trace/stop", "trace/stop-bytes", "trace/stop-memory"];
 
 /// What the processes need.
@@ -44,7 +44,7 @@ impl Stage {
         let folder = peers::target_folder().map_err(io::Error::other)?.join("bench-traces");
         fs::create_dir_all(&folder)?;
         let with_environment = |python| {
-            let environment = Environment::set_up(&python);
+            let environment = Environment::set_up(&python, TRACERS);
             (python, environment)
         };
         let pythons = one_of_each_version(interpreters()).into_iter().map(with_environment).collect();
@@ -52,7 +52,7 @@ impl Stage {
     }
 
     pub(crate) fn describe(&self) -> String {
-        let mut text = format!("Tracers\n  {}\n", environment::versions());
+        let mut text = format!("Tracers\n  {}\n", TRACERS.versions());
         for (python, environment) in &self.pythons {
             let torch = if has_torch(python) { ", with torch" } else { "" };
             let _ = writeln!(text, "  {:<16} {}{torch}", python.version, python.executable.display());
@@ -135,12 +135,12 @@ impl Stage {
 }
 
 /// Whether this is the Python whose torch is measured.
-fn has_torch(python: &Python) -> bool {
+pub(crate) fn has_torch(python: &Python) -> bool {
     torch::library().is_some() && python.executable == Path::new(&torch::python())
 }
 
 /// The one with torch, or else the newest of each minor version.
-fn one_of_each_version(pythons: Vec<Python>) -> Vec<Python> {
+pub(crate) fn one_of_each_version(pythons: Vec<Python>) -> Vec<Python> {
     let mut chosen = Vec::<Python>::new();
     for python in pythons {
         match chosen.last_mut().filter(|last| last.minor == python.minor) {

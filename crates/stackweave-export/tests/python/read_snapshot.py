@@ -1,9 +1,10 @@
 """Reads a memory snapshot as PyTorch's viewer does, and prints it as JSON. Fails where the viewer would.
 
-The viewer begins with the segments, which are what is there at the end, and undoes the events one after another: at each
-moment every block must lie in a segment.
+The viewer begins with the segments, which are what is there at the end, and undoes the events one after another: at
+each moment every block must lie in a segment.
 """
 
+import itertools
 import json
 import pickle
 import sys
@@ -29,7 +30,7 @@ def check_undone(segments, events):
 
     def check_places():
         ordered = sorted(rooms.items())
-        assert all(a + size <= b for (a, size), (b, _) in zip(ordered, ordered[1:])), ordered
+        assert all(a + size <= b for (a, size), (b, _) in itertools.pairwise(ordered)), ordered
         for address in blocks:
             assert any(a <= address < a + size for a, size in ordered), hex(address)
 

@@ -1,5 +1,5 @@
-//! An environment of the benchmark's own for each Python, with the tracers and the programs, set up once under the
-//! target folder.
+//! Environments of the benchmark's own for each Python, with the tools of an area and what its programs need, set up once
+//! under the target folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,21 +9,27 @@ use stackweave_testkit::pythons::Python;
 
 use crate::recording::peers::{must_run, target_folder};
 
-/// What is installed, with versions.
-const WANTED: &str = include_str!("../../python/tracers.txt");
+/// What is installed for an area.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// What the environment is called.
+    pub(crate) name: &'static str,
+    /// A package each line, with its version.
+    pub(crate) packages: &'static str,
+}
 
-/// Where a Python finds the tracers, and what could not be installed there.
+/// Where a Python finds the tools, and what could not be installed there.
 #[derive(Debug)]
-pub(super) struct Environment {
-    pub(super) executable: PathBuf,
-    pub(super) packages: Option<PathBuf>,
-    pub(super) missing: Vec<String>,
+pub(crate) struct Environment {
+    pub(crate) executable: PathBuf,
+    pub(crate) packages: Option<PathBuf>,
+    pub(crate) missing: Vec<String>,
 }
 
 impl Environment {
     /// The environment of this Python; the Python itself if it can have none, so that the scripts say what is missing.
-    pub(super) fn set_up(python: &Python) -> Self {
-        set_up(python).unwrap_or_else(|why| Self {
+    pub(crate) fn set_up(python: &Python, wanted: Wanted) -> Self {
+        set_up(python, wanted).unwrap_or_else(|why| Self {
             executable: python.executable.clone(),
             packages: None,
             missing: vec![format!("no environment: {why}")],
@@ -31,15 +37,15 @@ impl Environment {
     }
 }
 
-fn set_up(python: &Python) -> Result<Environment, String> {
-    let folder = target_folder()?.join(format!("bench-tracers-{}", python.version));
+fn set_up(python: &Python, wanted: Wanted) -> Result<Environment, String> {
+    let folder = target_folder()?.join(format!("bench-{}-{}", wanted.name, python.version));
     let (executable, installed) = (folder.join("bin/python"), folder.join("installed.txt"));
-    let mark = format!("{}\n{WANTED}", python.home.display());
+    let mark = format!("{}\n{}", python.home.display(), wanted.packages);
     let kept = fs::read_to_string(&installed).unwrap_or_default();
     let missing = if let Some(missing) = kept.strip_prefix(&mark) {
         missing.lines().map(str::to_owned).collect()
     } else {
-        let missing = install(python, &folder, &executable)?;
+        let missing = install(python, wanted, &folder, &executable)?;
         fs::write(&installed, format!("{mark}{}", missing.join("\n"))).map_err(|error| error.to_string())?;
         missing
     };
@@ -48,7 +54,7 @@ fn set_up(python: &Python) -> Result<Environment, String> {
 }
 
 /// Installs each by itself, since one may not be there for this Python; returns what is missing.
-fn install(python: &Python, folder: &Path, executable: &Path) -> Result<Vec<String>, String> {
+fn install(python: &Python, wanted: Wanted, folder: &Path, executable: &Path) -> Result<Vec<String>, String> {
     let _ = fs::remove_dir_all(folder);
     must_run(Command::new(&python.executable).args(["-m", "venv"]).arg(folder))?;
     let quietly = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
@@ -56,10 +62,12 @@ fn install(python: &Python, folder: &Path, executable: &Path) -> Result<Vec<Stri
         let failed = must_run(Command::new(executable).args(quietly).arg(wanted)).err();
         failed.map(|why| format!("{wanted}: {why}"))
     };
-    Ok(WANTED.lines().filter_map(failure).collect())
+    Ok(wanted.packages.lines().filter_map(failure).collect())
 }
 
-/// What is installed, for the head of the report.
-pub(super) fn versions() -> String {
-    WANTED.lines().map(|line| line.replace("==", " ")).collect::<Vec<_>>().join(", ")
+impl Wanted {
+    /// What is installed, for the head of the report.
+    pub(crate) fn versions(self) -> String {
+        self.packages.lines().map(|line| line.replace("==", " ")).collect::<Vec<_>>().join(", ")
+    }
 }

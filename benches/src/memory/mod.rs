@@ -1,0 +1,173 @@
+//! Memory: what recording every allocation costs a program, beside other recorders; what it leaves, and how long it takes to
+//! look at that.
+//!
+//! The scripts of `python/memory/` run each program as a process of its own, without and with a recorder in turn, and print
+//! what they measured; here the figures are only put together.
+
+mod malloc_churn;
+mod plan;
+mod table;
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use stackweave_testkit::pythons::Python;
+
+use crate::options::Options;
+use crate::own_library;
+use crate::python::environment::{Environment, Wanted};
+use crate::python::told::{self, Told};
+use crate::python::{interpreters, lines_of, package};
+use crate::recording::peers;
+use crate::report::Case;
+use crate::trace::has_torch;
+use plan::{Measured, PROGRAMS, TORCH};
+
+const BENCHES: [&str; 8] = [
+    "memory/cpu",
+    "memory/wall",
+    "memory/total",
+    "memory/event",
+    "memory/rss",
+    "memory/rss-added",
+    "memory/file",
+    "memory/report",
+];
+const RECORDERS: Wanted = Wanted { name: "memory", packages: include_str!("../../python/memory.txt") };
+
+/// What the processes need.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    python: Option<(Python, Environment)>,
+    package: Result<PathBuf, String>,
+    folder: PathBuf,
+}
+
+impl Stage {
+    pub(crate) fn set(options: &Options) -> io::Result<Self> {
+        let folder = peers::target_folder().map_err(io::Error::other)?.join("bench-memory-files");
+        fs::create_dir_all(&folder)?;
+        let python = chosen(interpreters()).map(|python| {
+            let environment = Environment::set_up(&python, RECORDERS);
+            (python, environment)
+        });
+        Ok(Self { python, package: package::folder(options.package.as_deref()), folder })
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let mut text = format!("Recorders of memory\n  {}\n", RECORDERS.versions());
+        if let Some((python, environment)) = &self.python {
+            let torch = if has_torch(python) { ", with torch" } else { "" };
+            let _ = writeln!(text, "  {:<16} {}{torch}", python.version, python.executable.display());
+            for missing in &environment.missing {
+                let _ = writeln!(text, "  {:<16} {missing}", "");
+            }
+        }
+        if let Err(why) = &self.package {
+            let _ = writeln!(text, "  no package, so ours is not measured: {why}");
+        }
+        text
+    }
+
+    /// Measures, and returns a table for each of the figures.
+    pub(crate) fn run(&self, options: &Options, done: &mut dyn FnMut(Case) -> io::Result<()>) -> io::Result<String> {
+        let (Some(library), Some(pair)) = (own_library::find(), &self.python) else {
+            writeln!(
+                io::stderr(),
+                "memory: no Python, or this program's library is not beside it; run it through cargo"
+            )?;
+            return Ok(String::new());
+        };
+        let wanted = || BENCHES.into_iter().filter(|bench| bench.contains(&options.only));
+        if wanted().next().is_none() {
+            return Ok(String::new());
+        }
+        let mut told = Vec::new();
+        for measured in plan::measured(options.effort) {
+            writeln!(io::stderr(), "memory: {}: {}", pair.0.version, measured.tool)?;
+            let plain = PROGRAMS.into_iter().filter(|program| *program != TORCH).collect::<Vec<_>>();
+            told.extend(self.measure(pair, measured, &library, &plain)?);
+            if has_torch(&pair.0) {
+                told.extend(self.measure(pair, measured, &library, &[TORCH])?);
+            }
+        }
+        for bench in wanted() {
+            told::cases(bench, &told).into_iter().try_for_each(&mut *done)?;
+        }
+        fs::remove_dir_all(&self.folder)?;
+        Ok(table::of_programs(&pair.0.version, &told))
+    }
+
+    fn measure(
+        &self,
+        pair: &(Python, Environment),
+        Measured { tool, pairs, part }: Measured,
+        library: &Path,
+        programs: &[&str],
+    ) -> io::Result<Vec<Told>> {
+        let mut command = self.script(pair, programs == [TORCH]);
+        command.arg(tool).arg(&self.folder).arg(library).args([pairs, part].map(|number| number.to_string()));
+        lines_of(command.args(programs), &format!("measure.py {tool}"))
+    }
+
+    /// torch is in an environment of its own, and so gets the recorders by their path.
+    fn script(&self, (python, environment): &(Python, Environment), is_torch: bool) -> Command {
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
+        let mut command = Command::new(if is_torch { &python.executable } else { &environment.executable });
+        command.arg("-B").arg(scripts.join("memory/measure.py"));
+        let folders = [scripts.join("memory"), scripts.join("captures")];
+        let packages = environment.packages.iter().filter(|_| is_torch);
+        let path = env::join_paths(folders.iter().chain(&self.package).chain(packages));
+        command.env("PYTHONPATH", path.unwrap_or_default());
+        command
+    }
+}
+
+/// The Python with torch, or else the newest that the recorders are there for.
+fn chosen(mut pythons: Vec<Python>) -> Option<Python> {
+    const NEWEST: u32 = 13;
+    if let Some(place) = pythons.iter().position(has_torch) {
+        return Some(pythons.swap_remove(place));
+    }
+    pythons.retain(|python| u32::from(python.minor) <= NEWEST);
+    pythons.pop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_has_the_programs_and_tools_of_the_scripts() {
+        let names = |file: &str, list: &str| -> Vec<String> {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/memory").join(file);
+            let text = fs::read_to_string(path).unwrap();
+            let list = text.split_once(&format!("\n{list} = {{\n")).unwrap().1.split_once("\n}").unwrap().0.to_owned();
+            list.lines().filter_map(|line| Some(line.trim().strip_prefix('"')?.split('"').next()?.to_owned())).collect()
+        };
+        assert_eq!(names("programs.py", "PROGRAMS"), PROGRAMS);
+        assert_eq!(names("tools.py", "TOOLS"), plan::TOOLS);
+        assert_eq!(names("measure.py", "BENCHES"), BENCHES);
+    }
+
+    /// One program under one recorder, as a process tells it.
+    #[test]
+    fn a_script_tells_what_a_recorder_costs() {
+        let Some(python) = interpreters().into_iter().next() else { return };
+        let folder = env::temp_dir().join(format!("stackweave-bench-memory-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let case = format!("{}, calls", python.version);
+        let environment = Environment { executable: python.executable.clone(), packages: None, missing: Vec::new() };
+        let stage = Stage { python: None, package: Err("none".to_owned()), folder: folder.clone() };
+        let measured = Measured { tool: "tracemalloc 1", pairs: 1, part: 60 };
+        let told = stage.measure(&(python, environment), measured, Path::new("none"), &["calls"]).unwrap();
+        for bench in ["memory/cpu", "memory/wall", "memory/total", "memory/rss"] {
+            let costs = told.iter().filter_map(|told| told.cost_in(bench, &case, "tracemalloc 1"));
+            assert_eq!(costs.filter(|cost| *cost > 0.0).count(), 1, "{bench}: {told:?}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,57 @@
+//! Which processes are run.
+
+use crate::options::Effort;
+
+/// What records, as the scripts and the report call it.
+pub(super) const TOOLS: [&str; 16] = [
+    "ours",
+    "ours, Python stacks",
+    "ours, Python allocators",
+    "ours, aggregate",
+    "ours, sampled",
+    "memray",
+    "memray, native",
+    "memray, Python allocators",
+    "memray, Python allocators, native",
+    "memray, aggregate",
+    "tracemalloc 1",
+    "tracemalloc 25",
+    "filprofiler",
+    "scalene",
+    "heaptrack",
+    "plain",
+];
+/// What they record, in the order of the report.
+pub(super) const PROGRAMS: [&str; 8] =
+    ["objects", "churn", "blocks", "calls", "numpy", "malloc", "malloc, 2 threads", TORCH];
+pub(super) const TORCH: &str = "torch";
+
+/// How one process measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Measured {
+    pub(super) tool: &'static str,
+    /// How often each program is run without and with it.
+    pub(super) pairs: usize,
+    /// So many repetitions of a program become one.
+    pub(super) part: usize,
+}
+
+/// Every tool in turn, and that so many times.
+pub(super) fn measured(effort: Effort) -> impl Iterator<Item = Measured> {
+    let (rounds, pairs, part) = (effort.pick(1, 3), 1, effort.pick(5, 1));
+    let round = TOOLS.map(|tool| Measured { tool, pairs, part });
+    round.into_iter().cycle().take(rounds * TOOLS.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_take_turns() {
+        let all: Vec<Measured> = measured(Effort::Full).collect();
+        assert_eq!(all.len(), 3 * TOOLS.len());
+        assert_eq!((all[0], all[TOOLS.len()].tool), (Measured { tool: "ours", pairs: 1, part: 1 }, "ours"));
+        assert!(measured(Effort::Quick).all(|one| one.part > 1));
+    }
+}
