@@ -105,8 +105,8 @@ impl AllocatorObserver for Keeper {
         block
     }
 
-    fn arena<R>(original: impl FnOnce() -> R) -> (R, bool) {
-        inside(original)
+    fn is_inside() -> bool {
+        is_inside()
     }
 }
 
@@ -130,8 +130,8 @@ impl AllocatorObserver for Counter {
         inside(original).0
     }
 
-    fn arena<R>(original: impl FnOnce() -> R) -> (R, bool) {
-        inside(original)
+    fn is_inside() -> bool {
+        is_inside()
     }
 }
 

@@ -3,9 +3,12 @@
 //! Hot file: see `entry.rs`. All is inlined into the function that the interpreter calls: stacks begin with its caller. The event
 //! goes on while the allocator works, so that what it takes from `malloc`, and its arenas, are told of to nobody.
 
+use std::sync::atomic::Ordering;
+
 use stackweave_core::Allocator;
 use stackweave_cpython::allocators::{AllocatorObserver, Domain, Function, Pointer};
 
+use crate::blocks::Block;
 use crate::entry::{Event, place};
 use crate::state::{self, way};
 
@@ -74,9 +77,7 @@ impl AllocatorObserver for PythonBlocks {
     }
 
     #[inline(always)]
-    fn arena<R>(original: impl FnOnce() -> R) -> (R, bool) {
-        let event = begin(state::current_way(), place());
-        let result = original();
-        (result, event.is_some())
+    fn is_inside() -> bool {
+        Block::of_this_thread().is_some_and(|block| block.busy.load(Ordering::Relaxed) != 0)
     }
 }

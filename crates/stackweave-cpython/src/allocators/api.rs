@@ -123,6 +123,10 @@ impl Api {
         unsafe { (self.is_initialized)() != 0 && (self.holds_gil)() != 0 }
     }
 
+    pub(super) fn has_no_gil(&self) -> bool {
+        self.world.is_some()
+    }
+
     /// # Safety
     /// The GIL is held.
     pub(super) unsafe fn get(&self, domain: Domain) -> Allocator {

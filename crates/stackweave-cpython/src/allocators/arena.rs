@@ -1,7 +1,7 @@
-//! Before who gets arenas, in which the interpreter's small blocks lie: they are not told while the blocks are.
+//! Before who gets arenas, in which the interpreter's small blocks lie, and other memory that is mapped for it: frames.
 //!
-//! An arena is asked for inside a call that has come to us already. If not, somebody has put allocators back that were there
-//! before ours, as `tracemalloc.stop` does: then ours are put in again.
+//! An arena is asked for inside a call that has come to us already. If not, it is memory for frames; or somebody has put allocators
+//! back that were there before ours, as `tracemalloc.stop` does: then ours are put in again.
 
 use core::any::TypeId;
 use core::ffi::c_void;
@@ -38,7 +38,7 @@ pub(super) fn put_back() -> u64 {
 
 fn ours<O: AllocatorObserver>(link: &'static ArenaLink) -> ArenaAllocator {
     let context = ptr::from_ref(link).cast_mut().cast();
-    ArenaAllocator { context, allocate: Some(allocate::<O>), free: Some(free::<O>) }
+    ArenaAllocator { context, allocate: Some(allocate::<O>), free: Some(free) }
 }
 
 fn newest<O: AllocatorObserver>() -> Option<&'static ArenaLink> {
@@ -86,31 +86,21 @@ pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api) {
 unsafe extern "C" fn allocate<O: AllocatorObserver>(context: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: links are never freed.
     let link = unsafe { &*context.cast::<ArenaLink>() };
-    // SAFETY: the arguments are those that we got.
-    let original = || unsafe { (link.allocate)(link.context, size) };
-    if !IS_TELLING.load(Ordering::Relaxed) {
-        return original();
-    }
-    let (arena, is_outermost) = O::arena(original);
-    if is_outermost {
-        // SAFETY: the GIL is held; a build without it has no arenas.
+    if IS_TELLING.load(Ordering::Relaxed) && !O::is_inside() {
+        // SAFETY: the GIL is held.
         unsafe { put_back_in::<O>() };
     }
-    arena
+    // SAFETY: the arguments are those that we got.
+    unsafe { (link.allocate)(link.context, size) }
 }
 
 /// # Safety
 /// As for [`allocate`].
-unsafe extern "C" fn free<O: AllocatorObserver>(context: *mut c_void, arena: *mut c_void, size: usize) {
+unsafe extern "C" fn free(context: *mut c_void, arena: *mut c_void, size: usize) {
     // SAFETY: links are never freed.
     let link = unsafe { &*context.cast::<ArenaLink>() };
     // SAFETY: the arguments are those that we got.
-    let original = || unsafe { (link.free)(link.context, arena, size) };
-    if IS_TELLING.load(Ordering::Relaxed) {
-        O::arena(original);
-    } else {
-        original();
-    }
+    unsafe { (link.free)(link.context, arena, size) };
 }
 
 /// # Safety
@@ -118,9 +108,14 @@ unsafe extern "C" fn free<O: AllocatorObserver>(context: *mut c_void, arena: *mu
 #[cold]
 unsafe fn put_back_in<O: AllocatorObserver>() {
     let Ok(api) = Api::find() else { return };
+    // Other threads may be calling an allocator.
+    if api.has_no_gil() {
+        return;
+    }
+    let mut was_out = false;
     for domain in [Domain::Mem, Domain::Object] {
         // SAFETY: passed on to the caller.
-        unsafe { chain::put_on_top::<O>(api, domain) };
+        was_out |= unsafe { chain::put_on_top::<O>(api, domain) };
     }
-    PUT_BACK.fetch_add(1, Ordering::Relaxed);
+    PUT_BACK.fetch_add(u64::from(was_out), Ordering::Relaxed);
 }

@@ -40,11 +40,11 @@ pub(super) unsafe fn install<O: AllocatorObserver>(api: &Api, domain: Domain) {
 }
 
 /// Has the domain's calls come to `O` first. A link of ours that lies deeper in the chain does no harm: the observer is
-/// entered already when it is called.
+/// inside already when it is called. Says whether that was not so.
 ///
 /// # Safety
 /// The GIL is held, and no other thread runs in a build without it.
-pub(super) unsafe fn put_on_top<O: AllocatorObserver>(api: &Api, domain: Domain) {
+pub(super) unsafe fn put_on_top<O: AllocatorObserver>(api: &Api, domain: Domain) -> bool {
     // SAFETY: passed on to the caller; our functions forward, so that they serve every block that the others serve.
     unsafe {
         let now = api.get(domain);
@@ -53,14 +53,16 @@ pub(super) unsafe fn put_on_top<O: AllocatorObserver>(api: &Api, domain: Domain)
             let ours = functions::allocator::<O>(domain, link);
             if now.is(&ours) || now.is(&link.previous.allocator()) {
                 link.is_telling.store(true, Ordering::Relaxed);
-                if !now.is(&ours) {
-                    api.set(domain, ours);
+                if now.is(&ours) {
+                    return false;
                 }
-                return;
+                api.set(domain, ours);
+                return true;
             }
         }
-        let Some(previous) = Previous::of(now) else { return };
+        let Some(previous) = Previous::of(now) else { return false };
         api.set(domain, functions::allocator::<O>(domain, new_link::<O>(domain, previous)));
+        true
     }
 }
 

@@ -56,7 +56,6 @@ pub trait AllocatorObserver: 'static {
     /// room: then the old one stays.
     fn exchange(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer;
 
-    /// The interpreter gets an arena for small blocks, or gives it back. Says whether the thread is not inside of one of the
-    /// above, and not one that is never told of.
-    fn arena<R>(original: impl FnOnce() -> R) -> (R, bool);
+    /// Whether the thread is in the middle of one of the above, or is one that nothing is told of.
+    fn is_inside() -> bool;
 }
