@@ -236,7 +236,13 @@ impl Tape {
     }
 
     /// The same, as a recording; one that was killed has no end.
-    pub fn recording(mut self, is_ended: bool) -> Recording {
+    pub fn recording(self, is_ended: bool) -> Recording {
+        let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(self.bytes(is_ended)));
+        Recording::from_source(&source, Path::new("made-up.swv")).unwrap()
+    }
+
+    /// The same, as it is in a file.
+    pub fn bytes(mut self, is_ended: bool) -> Vec<u8> {
         for thread in self.words.keys().copied().collect::<Vec<_>>() {
             self.flush(thread);
         }
@@ -245,8 +251,7 @@ impl Tape {
         if is_ended {
             self.encoder.end(&end, &mut self.bytes);
         }
-        let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(self.bytes));
-        Recording::from_source(&source, Path::new("made-up.swv")).unwrap()
+        self.bytes
     }
 
     pub fn profile(self, options: &AggregateOptions) -> Profile {
