@@ -2,7 +2,7 @@
 //!
 //! A host in C calls the `libstackweave.so` that it was linked with, while the recorder may be that of the Python package. So
 //! whoever begins to record looks for copies in all loaded modules, and gives them its *sink*: a function that takes what their
-//! hosts tell. A copy that is loaded later looks for a recorder ([`PROVIDER`]) when it is. Sinks are never freed; one that was
+//! hosts tell. A copy that is loaded later looks for a recorder (`PROVIDER`) when it is. Sinks are never freed; one that was
 //! taken back does nothing.
 
 use std::ffi::CStr;
