@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
+
+from ._native import StackweaveError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    _Name = Callable[[int, str], None]
+    _Name = Callable[[int | None, str], None]
 
 #: What each thread of the threading module calls when it begins.
 _HOOK = "_set_native_id"
@@ -30,8 +33,9 @@ class ThreadNames:
 
         def set_native_id(thread: threading.Thread) -> None:
             previous(thread)
-            if self._is_on and thread.native_id is not None:
-                self._name(thread.native_id, thread.name)
+            if self._is_on:
+                with contextlib.suppress(StackweaveError):
+                    self._name(None, thread.name)  # this is the thread
 
         self._is_on, self._previous, self._own = True, previous, set_native_id
         setattr(threading.Thread, _HOOK, set_native_id)
