@@ -11,6 +11,7 @@ use common::{exported, exported_text};
 use serde_json::{Value, json};
 use stackweave_core::Allocator;
 use stackweave_export::{ExportOptions, Format, export};
+use stackweave_profile::{AggregateOptions, Measure};
 use stackweave_recording::Recording;
 use stackweave_testkit::folder::Folder;
 
@@ -51,6 +52,23 @@ fn blocks_that_stand_for_others_count_as_many() {
     let Some(seen) = read("read_chrome.py", Format::Chrome, &tape.tape.recording()) else { return };
     let values: Vec<&Value> = seen["counters"].as_array().unwrap().iter().map(|row| &row[3]).collect();
     assert_eq!(values, [&json!({"bytes": 1582}), &json!({"blocks": 2}), &json!({"bytes": 0}), &json!({"blocks": 0})]);
+}
+
+#[test]
+fn formats_of_costs_show_the_peak_unless_another_measure_is_asked_for() {
+    let recording = memory().tape.recording();
+    let exported = |format, measure| {
+        let part = AggregateOptions { measure, ..AggregateOptions::default() };
+        exported_text(&recording, format, &ExportOptions { part, ..ExportOptions::default() })
+    };
+    let sum = |measure| -> u64 {
+        let text = exported(Format::Folded, measure);
+        text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+    };
+    let measures = [None, Some(Measure::LiveBytes), Some(Measure::AllocatedBytes), Some(Measure::Allocations)];
+    assert_eq!(measures.map(sum), [11_192, 6120, 12_240, 6]);
+    assert!(exported(Format::Flamegraph, None).contains("10.9 KiB alive at the peak"));
+    assert!(exported(Format::Callgraph, Some(Measure::LiveBytes)).contains("bytes still alive at the end of python3"));
 }
 
 #[test]

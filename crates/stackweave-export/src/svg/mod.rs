@@ -50,6 +50,15 @@ pub(crate) fn plural(count: u64, word: &str) -> String {
     format!("{} {word}{}", thousands(count), if count == 1 { "" } else { "s" })
 }
 
+/// What all of it cost, in words: `1.20 s of wall time`, `17.9 MiB alive at the peak`.
+pub(crate) fn amount(measure: stackweave_profile::Measure, total: i64) -> String {
+    let (total, what) = (cost(measure, total), measure.describe());
+    match what.strip_prefix("bytes ") {
+        Some(bytes) => format!("{total} {bytes}"),
+        None => format!("{total} of {what}"),
+    }
+}
+
 /// A cost as people read it.
 #[expect(clippy::cast_precision_loss, reason = "it is shown with few digits")]
 pub(crate) fn cost(measure: stackweave_profile::Measure, cost: i64) -> String {

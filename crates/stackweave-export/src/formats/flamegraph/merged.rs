@@ -7,7 +7,7 @@ use stackweave_profile::{Children, Cost, FrameIndex, FunctionTable, Measure, Nod
 use super::draw::write_flames;
 use super::{About, DEEPEST, FlameBox, Flames, NARROWEST, kind_legend};
 use crate::error::ExportError;
-use crate::svg::{Named, cost, percentage, plural, shade, share};
+use crate::svg::{Named, amount, cost, percentage, plural, shade, share};
 
 pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> Result<(), ExportError> {
     let (tree, functions) = (profile.tree(), profile.functions());
@@ -24,7 +24,7 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> Resu
     let kinds = functions.functions().iter().map(|function| function.kind);
     let flames = Flames {
         title: format!("Flame graph of {title}"),
-        subtitle: format!("{} of {}", cost(measure, total), measure.describe()),
+        subtitle: amount(measure, total),
         legend: kind_legend(&kinds),
         notes: Vec::new(),
         boxes,
