@@ -140,7 +140,7 @@ pub(crate) fn has_torch(python: &Python) -> bool {
 }
 
 /// The one with torch, or else the newest of each minor version.
-pub(crate) fn one_of_each_version(pythons: Vec<Python>) -> Vec<Python> {
+fn one_of_each_version(pythons: Vec<Python>) -> Vec<Python> {
     let mut chosen = Vec::<Python>::new();
     for python in pythons {
         match chosen.last_mut().filter(|last| last.minor == python.minor) {
