@@ -50,7 +50,7 @@ class Blocks(MemoryCase):
     def test_arenas_are_told_only_without_their_objects(self):
         for python_allocators in (False, True):
             with self.subTest(python_allocators), self.memory(python_allocators=python_allocators) as memory:
-                many = [bytes(200) for _ in range(30_000)]
+                many = [bytes(200) for _ in range(100_000)]
                 mapped = live_bytes(memory, "mmap")
                 objects = sum(row["live_bytes"] for row in rows_of(memory) if row["allocator"].startswith("PyObject_"))
                 if python_allocators:
