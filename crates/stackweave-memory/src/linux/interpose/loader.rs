@@ -48,9 +48,6 @@ struct MutexParts {
     kind: i32,
 }
 
-/// How long to try for a lock that is only ever held for a moment.
-pub(super) const PATIENCE: u32 = 100_000;
-
 impl Loader {
     pub(super) fn find() -> Self {
         let loads = stackweave_unwind::loads_counter().map_or(ptr::null(), |loads| loads.as_ptr().cast_const());

@@ -7,9 +7,9 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
 use crate::platform::interpose::definitions;
-use crate::platform::interpose::loader::{List, Loader, PATIENCE};
+use crate::platform::interpose::loader::{List, Loader};
 use crate::platform::interpose::loading;
-use crate::platform::interpose::turns::{Turn, Turns};
+use crate::platform::interpose::turns::{Turn, Turns, patiently};
 use crate::platform::interpose::walk::{Knowledge, Purpose, walk};
 use crate::platform::interpose::{Function, InterposeError, InterposeStats};
 
@@ -91,17 +91,20 @@ fn refresh(turn: &mut Turn<'_, Option<Knowledge>>, purpose: Purpose, is_loading:
 /// in which the locks were lost.
 fn with_modules<R>(loader: &Loader, action: impl FnOnce(&mut Turn<'_, Option<Knowledge>>, bool) -> R) -> Option<R> {
     let settled = loader.wait_for_loads();
-    for _ in 0..PATIENCE {
-        let mut turn = KNOWLEDGE.take()?;
-        match settled.try_list() {
-            List::Walked => return None,
-            // Not waited for with the turn taken: who has it may be forking.
-            List::Busy => drop(turn),
-            _list @ (List::Held(_) | List::Unknown) => return Some(action(&mut turn, settled.is_loading())),
+    // Given back while the list is waited for: who has that may be forking.
+    let locked = patiently(|| {
+        let turn = KNOWLEDGE.take();
+        match (turn, settled.try_list()) {
+            (None, _) | (_, List::Walked) => Some(None),
+            (_, List::Busy) => None,
+            (Some(turn), list @ (List::Held(_) | List::Unknown)) => Some(Some((list, turn))),
         }
-        std::thread::yield_now();
-    }
-    None
+    });
+    // The loader's lock is given back before the turn.
+    let (list, mut turn) = locked.flatten()?;
+    let result = action(&mut turn, settled.is_loading());
+    drop(list);
+    Some(result)
 }
 
 /// Leads `functions` to their hooks, in all modules that are loaded and in those that will be.

@@ -17,8 +17,10 @@ fn meanwhile(threads: usize, work: impl Fn(usize) + Sync, action: impl FnOnce())
                 }
             });
         }
-        action();
+        // Also when it fails.
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(action));
         is_over.store(true, Ordering::Relaxed);
+        done.unwrap_or_else(|failure| std::panic::resume_unwind(failure));
     });
 }
 

@@ -359,6 +359,34 @@ fn is_writable(path: &str, address: u64) -> bool {
 }
 
 #[test]
+fn what_another_tool_has_put_into_a_slot_stays() {
+    unsafe extern "C" fn another(_: usize) -> *mut c_void {
+        std::ptr::dangling_mut::<u64>().cast()
+    }
+    let _alone = Alone::new();
+    let (_, path) = ALLOCATING[3];
+    let library = Allocating::open(path);
+    install(functions()).unwrap();
+    let foreign = stats().foreign_slots;
+    let hook = malloc_hook as *const () as u64;
+    let slots: Vec<u64> = words(path).iter().filter(|word| word.1 == hook).map(|word| word.0).collect();
+    let put = |value: u64| {
+        for slot in &slots {
+            // SAFETY: slots of a library whose pages are all writable.
+            unsafe { std::ptr::with_exposed_provenance_mut::<u64>(*slot as usize).write_volatile(value) };
+        }
+    };
+    remove();
+    put(another as *const () as u64);
+    install(functions()).unwrap();
+    assert_eq!(stats().foreign_slots, foreign + slots.len() as u64);
+    assert_eq!(library.allocate().addr(), align_of::<u64>());
+    remove();
+    assert_eq!(library.allocate().addr(), align_of::<u64>());
+    put(MALLOC.load(Ordering::Relaxed) as u64);
+}
+
+#[test]
 fn a_walk_inside_a_walk_is_left_out() {
     unsafe extern "C" fn allocate(_: *mut libc::dl_phdr_info, _: usize, library: *mut c_void) -> c_int {
         // SAFETY: what is given below.
