@@ -54,6 +54,20 @@ impl Loader {
         Self { loads, locks: find_locks(loads) }
     }
 
+    /// In a forked child: frees the lock of the list if a thread had it that is not there, as glibc does with the other.
+    pub(super) fn free_list_in_child(&self) {
+        let Some(locks) = self.locks else { return };
+        let parts = locks.list.cast::<MutexParts>();
+        // SAFETY: a mutex of the loader, in a process with one thread. The forking thread does not walk the list: it is in
+        // `fork`, which no walk of ours calls; so whoever had it is gone.
+        unsafe {
+            if (*parts).owner != 0 && (*parts).owner != libc::gettid() {
+                let kind = (*parts).kind;
+                parts.write(MutexParts { lock: 0, count: 0, owner: 0, users: 0, kind });
+            }
+        }
+    }
+
     /// Both locks, if nobody has them.
     pub(super) fn try_enter(&self) -> Option<Inside<'_>> {
         let inside = Inside { load: try_lock(self.locks?.load)?, list: Some(try_lock(self.locks?.list)?) };

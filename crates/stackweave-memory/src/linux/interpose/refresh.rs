@@ -180,8 +180,15 @@ fn take_turns_with_forks() {
             unsafe { KNOWLEDGE.give_back() };
         }
     }
+    unsafe extern "C" fn after_fork_in_child() {
+        if let Some(loader) = LOADER.get() {
+            loader.free_list_in_child();
+        }
+        // SAFETY: as a handler of the same fork.
+        unsafe { after_fork() };
+    }
     if !IS_ARRANGED.swap(true, Ordering::Relaxed) {
         // SAFETY: the handlers only touch flags.
-        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork)) };
+        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork_in_child)) };
     }
 }
