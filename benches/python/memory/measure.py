@@ -16,6 +16,7 @@ from tools import TOOLS, Plain
 
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run.py")
 LONGEST = 300
+LONGEST_REPORT = 60
 BENCHES = {
     "memory/cpu": "x",
     "memory/wall": "x",
@@ -32,11 +33,11 @@ class Failed(Exception):
     pass
 
 
-def run(command, folder):
-    """CPU seconds and the highest resident size of a process, in bytes. It ends within LONGEST seconds."""
+def run(command, folder, longest=LONGEST):
+    """CPU seconds and the highest resident size of a process, in bytes. It ends within so many seconds."""
     with open(os.path.join(folder, "said"), "w+b") as said:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=folder)
-        until = time.monotonic() + LONGEST
+        until = time.monotonic() + longest
         while True:
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
@@ -45,7 +46,7 @@ def run(command, folder):
                 process.kill()
                 _, _, usage = os.wait4(process.pid, 0)
                 process.returncode = -9
-                raise Failed(f"took more than {LONGEST} s")
+                raise Failed(f"took more than {longest} s")
             time.sleep(0.005)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
@@ -89,7 +90,7 @@ def tell_left(case, name, tool, found, folder):
     if command:
         before = time.perf_counter()
         try:
-            run(command, folder)
+            run(command, folder, LONGEST_REPORT)
         except Failed as why:
             tell("memory/report", case, "ms", name, absent=why)
         else:
