@@ -102,7 +102,7 @@ impl FrameSource for Source {
         }
         let is_cut = asked.is_cut || written > capacity;
         let stop = if is_cut { SourceStop::DepthLimit } else { SourceStop::EndOfStack };
-        SourceWalked { len, stop, inside: None }
+        SourceWalked { len, stop, ..SourceWalked::default() }
     }
 
     fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {

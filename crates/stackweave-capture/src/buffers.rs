@@ -13,6 +13,7 @@ use stackweave_core::{CodeAddress, RawFrame, SourceStop, SourceWalk, StackPointe
 use stackweave_unwind::ThreadMemory;
 
 use crate::last_stack::LastStack;
+use crate::repeated::Repeated;
 
 /// The most frames of one kind in a stack.
 pub(crate) const DEPTH: usize = 1 << 16;
@@ -51,6 +52,7 @@ pub(crate) struct Own {
     pub(crate) frames: [RawFrame; DEPTH],
     pub(crate) activations: [StackPointer; DEPTH],
     pub(crate) last: LastStack,
+    pub(crate) repeated: Repeated,
     python_memory: [u64; PYTHON_MEMORY],
     script_memory: [[u64; SCRIPT_MEMORY]; SCRIPT_MEMORIES],
 }

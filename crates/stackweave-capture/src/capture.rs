@@ -56,8 +56,16 @@ pub fn capture(request: &Request) -> Capture {
         } else {
             NOT_ASKED
         };
+        if let Some(capture) = own.repeated.find(request, &walked, native) {
+            count(&lent, walked);
+            return capture;
+        }
+        own.repeated.forget();
         match finish(request, &mut lent, room, walked, native) {
-            Some(capture) => return capture,
+            Some(capture) => {
+                lent.own().repeated.keep(request, &walked, native, &capture);
+                return capture;
+            }
             None => room = DEPTH,
         }
     }
@@ -73,6 +81,7 @@ pub unsafe fn capture_from_context(context: *const c_void, request: &Request) ->
     let mut room = room_for(request);
     loop {
         let own = lent.own();
+        own.repeated.forget();
         let walked = sources::walk(request, own, room, true);
         let native = if request.native {
             let (addresses, stack_pointers) = (&mut own.addresses[..room], &mut own.stack_pointers[..room]);
@@ -111,10 +120,15 @@ fn finish(request: &Request, lent: &mut Lent, room: usize, walked: Walked, nativ
     let end = wanted.min(len);
     let stack = own.last.intern(&STACKS, request.skip.min(end), end);
     let is_cut = len > wanted;
+    count(lent, walked);
+    Some(Capture { stack, native_stop: native.stop, source_stop: walked.stop, is_cut })
+}
+
+#[inline(always)]
+fn count(lent: &Lent, walked: Walked) {
     let counters = lent.counters();
     Counters::count(&counters.captures);
     Counters::count(&counters.source_stops[walked.stop as usize]);
-    Some(Capture { stack, native_stop: native.stop, source_stop: walked.stop, is_cut })
 }
 
 /// Weaves what was walked, and says how many frames that makes, and how many native ones the start leaves out.

@@ -37,6 +37,7 @@ mod dump;
 mod dumping;
 mod extra_frames;
 mod last_stack;
+mod repeated;
 mod request;
 mod sources;
 mod stats;

@@ -110,19 +110,24 @@ pub(crate) struct Walked {
     pub(crate) stop: SourceStop,
     /// Whether they are where the woven stack goes, and not in `Own::frames`.
     pub(crate) is_woven: bool,
+    /// Whether other interpreters than Python were asked.
+    pub(crate) has_scripts: bool,
+    /// Whether Python's are those of the last walk.
+    pub(crate) is_unchanged: bool,
 }
 
 /// Asks the sources that the request wants, at most `room` frames of each.
 #[inline(always)]
 pub(crate) fn walk(request: &Request, own: &mut Own, room: usize, in_signal_handler: bool) -> Walked {
     let has_scripts = request.script && SCRIPTS.load(Ordering::Acquire) != 0;
-    let mut walked = Walked { is_woven: !request.native && !has_scripts, ..Walked::default() };
+    let mut walked = Walked { is_woven: !request.native && !has_scripts, has_scripts, ..Walked::default() };
     if request.python
         && let Some(number) = PYTHON.load(Ordering::Acquire).checked_sub(1)
         && let Some(source) = active(number)
     {
         let result = source.walk(own.for_python(room, walked.is_woven, in_signal_handler));
         (walked.len, walked.stop) = (result.len.min(room), result.stop);
+        walked.is_unchanged = result.is_unchanged;
     }
     if has_scripts {
         walk_scripts(own, room, in_signal_handler, &mut walked);

@@ -46,7 +46,7 @@ impl FrameSource for Interpreter {
                 walk.activations[index] = StackPointer(*activation);
             }
             let stop = if len < running.len() { SourceStop::DepthLimit } else { SourceStop::EndOfStack };
-            SourceWalked { len, stop, inside: None }
+            SourceWalked { len, stop, ..SourceWalked::default() }
         })
     }
 
@@ -275,7 +275,7 @@ fn a_source_may_capture_and_may_remove_itself_from_inside() {
                 INNER.store(inner.stack.map_or(0, StackId::get), Ordering::SeqCst);
                 DEPTH.set(0);
             }
-            SourceWalked { len: 1, stop: SourceStop::EndOfStack, inside: None }
+            SourceWalked { len: 1, stop: SourceStop::EndOfStack, ..SourceWalked::default() }
         }
         fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
             None
@@ -320,4 +320,74 @@ fn a_second_python_source_is_refused() {
     assert!(register_source(Arc::new(Python)).is_none());
     drop(first);
     drop(register_source(Arc::new(Python)).unwrap());
+}
+
+/// An interpreter that says whether its frames are those of its last walk.
+struct Careful;
+
+thread_local! {
+    static LAST: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl FrameSource for Careful {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Python
+    }
+
+    fn walk(&self, walk: SourceWalk<'_>) -> SourceWalked {
+        let running = RUNNING.with_borrow(Clone::clone);
+        for (index, (word, activation)) in running.iter().rev().enumerate() {
+            walk.frames[index] = RawFrame::script(0, *word);
+            walk.activations[index] = StackPointer(*activation);
+        }
+        let is_unchanged = LAST.with_borrow(|last| *last == running);
+        LAST.set(running.clone());
+        SourceWalked { len: running.len(), stop: SourceStop::EndOfStack, inside: None, is_unchanged }
+    }
+
+    fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
+        None
+    }
+}
+
+#[test]
+fn a_capture_that_is_made_again_is_the_same_and_any_other_is_not() {
+    let _turn = alone();
+    let source = register_source(Arc::new(Careful)).unwrap();
+    let requests = [
+        Request::default(),
+        Request { skip: 1, ..Request::default() },
+        Request { limit: 2, ..Request::default() },
+        Request { python: false, ..Request::default() },
+        Request { native: false, ..Request::default() },
+        Request { start: Start::PythonCaller, ..Request::default() },
+    ];
+    #[inline(never)]
+    fn at_one_place(request: &Request) -> Capture {
+        std::hint::black_box(capture(request))
+    }
+    #[inline(never)]
+    fn at_another(request: &Request) -> Capture {
+        std::hint::black_box(capture(request))
+    }
+    let take = |words: &[u64], place: usize, request: usize| {
+        let request = &requests[request];
+        interpret(words, || if place == 0 { at_one_place(request) } else { at_another(request) })
+    };
+    let ways = 3 * 2 * requests.len();
+    let words: [&[u64]; 3] = [&[1, 2], &[1, 3], &[1]];
+    let one = |way: usize| take(words[way % 3], way / 3 % 2, way / 6);
+    let mut first = vec![None; ways];
+    let mut random = stackweave_testkit::random::Random::new(9);
+    let mut way = 0;
+    for round in 0..20_000 {
+        if random.below(3) == 0 {
+            way = random.below(ways);
+        }
+        let captured = one(way);
+        assert_eq!(captured, *first[way].get_or_insert(captured), "way {way}, round {round}");
+    }
+    let different: HashSet<_> = first.iter().flatten().map(|captured: &Capture| captured.stack).collect();
+    assert!(different.len() > ways / 2, "{}", different.len());
+    drop(source);
 }

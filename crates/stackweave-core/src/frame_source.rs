@@ -65,6 +65,9 @@ pub struct SourceWalked {
     /// Where the frames stand, if not by their activations: just inside the innermost Python frame that runs this
     /// code. Innermost of all if there is no such frame.
     pub inside: Option<CodeId>,
+    /// Whether frames and activations are known to be those of the last walk with the same memory, if that came to the end of
+    /// the stack and wrote as many. A source that does not know says no.
+    pub is_unchanged: bool,
 }
 
 /// A code generator that knows what its generated code was made from.

@@ -115,7 +115,7 @@ impl PublicSource {
         };
         // SAFETY: passed on to the caller.
         let stop = unsafe { self.api.visit(first, write) };
-        SourceWalked { len, stop, inside: None }
+        SourceWalked { len, stop, ..SourceWalked::default() }
     }
 
     /// The id of a code object, which is kept alive from then on.

@@ -2,6 +2,16 @@
 
 use stackweave_core::StopReason;
 
+/// Which stack a thread has captured last. Equal marks of a thread, taken right after two captures with equal buffers and
+/// equal `skip`, that found as many frames: these are the same, and so are their stack pointers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastStackMark {
+    /// Whose record it is.
+    pub of: u64,
+    /// Changes when the record does.
+    pub version: u64,
+}
+
 /// The result of one capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Captured {

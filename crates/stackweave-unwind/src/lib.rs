@@ -55,7 +55,7 @@ mod platform;
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
-pub use captured::Captured;
+pub use captured::{Captured, LastStackMark};
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub use platform::fuzzing;
@@ -85,6 +85,13 @@ pub fn capture_with_stack_pointers(
     skip: usize,
 ) -> Captured {
     platform::capture_with_stack_pointers(frames, stack_pointers, skip)
+}
+
+/// Which stack this thread has captured last, to tell whether the next is the same. None in a signal handler that has
+/// interrupted a capture, and before the first.
+#[inline(always)]
+pub fn last_stack() -> Option<LastStackMark> {
+    platform::last_stack()
 }
 
 /// Captures the stack that a signal interrupted: the first frame is the interrupted instruction,

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use stackweave_core::{CodeAddress, ModuleList, StackPointer, StopReason};
 
-use crate::captured::Captured;
+use crate::captured::{Captured, LastStackMark};
 use crate::stats::{Stats, UnloadWatch};
 
 const UNSUPPORTED: Captured = Captured { len: 0, stop: StopReason::UnsupportedPlatform };
@@ -59,6 +59,10 @@ pub(crate) unsafe fn capture_from_context(
     _skip: usize,
 ) -> Captured {
     UNSUPPORTED
+}
+
+pub(crate) fn last_stack() -> Option<LastStackMark> {
+    None
 }
 
 pub(crate) fn prepare() {}

@@ -20,7 +20,7 @@ impl FrameSource for Interpreter {
         let word = WORD.load(Ordering::SeqCst);
         walk.frames[0] = RawFrame::script(walk.source, word.into());
         walk.activations[0] = StackPointer(0);
-        SourceWalked { len: usize::from(word != 0), stop: SourceStop::EndOfStack, inside: None }
+        SourceWalked { len: usize::from(word != 0), stop: SourceStop::EndOfStack, ..SourceWalked::default() }
     }
 
     fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {

@@ -176,8 +176,7 @@ impl Interpreter {
         // SAFETY: the state is this thread's, so nothing changes its frames while we look.
         let top = unsafe { self.top(state) };
         // SAFETY: as above; the caller vouches for the ids.
-        let (len, stop) = with_form!(self, top, |form| unsafe { replay::walk(form, top.frame, record, room, codes) });
-        SourceWalked { len, stop, inside: None }
+        with_form!(self, top, |form| unsafe { replay::walk(form, top.frame, record, room, codes) })
     }
 
     /// The same in a signal handler, as [`Interpreter::walk_interrupted`]. Nothing is left behind: frames may be half
@@ -210,7 +209,7 @@ impl Interpreter {
         let mut output = SourceFrames::new(room, codes);
         // SAFETY: passed on to the caller.
         let stop = with_form!(self, top, |form| unsafe { plain::walk(form, top.frame, &mut output) });
-        SourceWalked { len: output.len, stop, inside: None }
+        SourceWalked { len: output.len, stop, ..SourceWalked::default() }
     }
 
     /// # Safety

@@ -6,7 +6,7 @@
 //!
 //! Hot file: no allocation, no lock, no GIL. Not for signal handlers, which may find frames half made.
 
-use stackweave_core::{SourceStop, StackPointer};
+use stackweave_core::{SourceStop, SourceWalked, StackPointer};
 
 use super::MOST_HIDDEN;
 use super::entry::Written;
@@ -46,7 +46,7 @@ pub(super) unsafe fn walk<F: Form, C: CodeIds, const CAPACITY: usize>(
     mut record: Record<'_, CAPACITY>,
     mut room: Room<'_>,
     codes: &C,
-) -> (usize, SourceStop) {
+) -> SourceWalked {
     let start = record.start();
     let mut on_record = None;
     let mut same = Run { position: start, ..Run::default() };
@@ -56,7 +56,9 @@ pub(super) unsafe fn walk<F: Form, C: CodeIds, const CAPACITY: usize>(
         same = unsafe { run(&mut form, record.entries(0), same, &mut room) };
         record.count_replayed(same.position - start);
         if same.position == CAPACITY && record.address(CAPACITY) == 0 {
-            return (same.len, SourceStop::EndOfStack);
+            // Without shims the eval loops of the frames may be others than before.
+            let is_unchanged = F::HAS_SHIMS;
+            return SourceWalked { len: same.len, stop: SourceStop::EndOfStack, inside: None, is_unchanged };
         }
     }
     let frame = if on_record.is_some() { record.address(same.position) } else { frame };
@@ -70,7 +72,7 @@ pub(super) unsafe fn walk<F: Form, C: CodeIds, const CAPACITY: usize>(
         let (place, written) = on_record.unwrap_or((CAPACITY, output.len));
         record.close(place, output.written(written), (frame, form.c_frame()));
     }
-    (output.len, stop)
+    SourceWalked { len: output.len, stop, ..SourceWalked::default() }
 }
 
 impl<F: Form, C: CodeIds, const CAPACITY: usize> Replay<'_, F, C, CAPACITY> {

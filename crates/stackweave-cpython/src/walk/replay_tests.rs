@@ -178,6 +178,8 @@ fn check<F: Form, const CAPACITY: usize>(minor: u8, seed: u64, form: impl Fn(u64
     let mut random = Random(seed);
     let (mut memory, mut kept) = (Memory::new(minor), vec![0_u64; Record::<CAPACITY>::WORDS]);
     let mut stack: Vec<Made> = Vec::new();
+    // `None` if there was no room for all of it.
+    let (mut last, mut unchanged) = (None, 0);
     for round in 0..4000_u64 {
         change(&mut random, &mut stack);
         if let Some(outermost) = stack.last_mut() {
@@ -200,10 +202,18 @@ fn check<F: Form, const CAPACITY: usize>(minor: u8, seed: u64, form: impl Fn(u64
         let record = Record::<CAPACITY>::open(&mut kept, deaths).unwrap();
         // SAFETY: as above; the ids of the codes never change.
         let found = unsafe { replay::walk(form, top, record, replayed.room(), &codes) };
-        assert_eq!(found, expected, "round {round} of {seed}: {stack:#?}");
+        assert_eq!((found.len, found.stop), expected, "round {round} of {seed}: {stack:#?}");
         assert_eq!(replayed, plainly, "round {round} of {seed}, room for {room}: {stack:#?}");
-        assert!(!replayed.0[..found.0].contains(&RawFrame::default()));
+        assert!(!replayed.0[..found.len].contains(&RawFrame::default()));
+        replayed.0.truncate(found.len);
+        replayed.1.truncate(found.len);
+        if let Some(last) = last.as_ref().filter(|last: &&Written| last.0.len() == found.len) {
+            assert!(!found.is_unchanged || replayed == *last, "round {round} of {seed}: {stack:#?}");
+        }
+        unchanged += u64::from(found.is_unchanged);
+        last = (found.stop == SourceStop::EndOfStack).then_some(replayed);
     }
+    assert!(!F::HAS_SHIMS || CAPACITY < FRAMES || unchanged > 100, "{unchanged}");
     replayed(&kept)
 }
 

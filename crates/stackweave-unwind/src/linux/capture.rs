@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use stackweave_core::{CodeAddress, StackPointer, StopReason};
 
-use crate::captured::Captured;
+use crate::captured::{Captured, LastStackMark};
 use crate::platform::arch::{EntryRegisters, Registers};
 use crate::platform::counters::add;
 use crate::platform::last_stack::{CAPACITY, Verified};
@@ -181,6 +181,18 @@ impl<'a> Lease<'a> {
         compiler_fence(Ordering::SeqCst);
         self.0.busy.store(0, Ordering::Relaxed);
     }
+}
+
+/// See [`last_stack`](crate::last_stack).
+#[inline(always)]
+pub(crate) fn last_stack() -> Option<LastStackMark> {
+    let state = ThreadState::current()?;
+    if state.busy.load(Ordering::Relaxed) != 0 {
+        return None;
+    }
+    // SAFETY: this thread's own state, which no capture is using.
+    let version = unsafe { (*state.own.get()).last.version() };
+    Some(LastStackMark { of: ptr::from_ref(state).addr() as u64, version })
 }
 
 /// Walks, writes and counts. Frames of the last stack before `cursor`, if that is given, are known to be gone.

@@ -60,6 +60,8 @@ struct SavedWord {
 /// See the module's documentation. Zeroed memory, then [`LastStack::clear`], makes an empty one.
 #[repr(C)]
 pub(crate) struct LastStack {
+    /// How often another stack was recorded. Never starts again.
+    version: u64,
     /// Frames are `top..CAPACITY`.
     top: usize,
     /// Saved words are `saved_top..SAVED_CAPACITY`.
@@ -101,6 +103,7 @@ pub(crate) enum Verified {
 
 impl LastStack {
     pub(crate) fn clear(&mut self) {
+        self.version += 1;
         self.top = CAPACITY;
         self.saved_top = SAVED_CAPACITY;
         (self.pending, self.trial, self.doubt, self.left_out) = (0, 0, 0, 0);
@@ -119,6 +122,7 @@ impl LastStack {
 
     #[inline(never)]
     fn settle_pending(&mut self) {
+        self.version += 1;
         let count = core::mem::take(&mut self.pending);
         if self.left_out < (1 << self.doubt) - 1 {
             self.left_out += 1;
@@ -140,6 +144,7 @@ impl LastStack {
     /// (`joined == CAPACITY`).
     #[inline(always)]
     pub(crate) fn keep(&mut self, joined: usize, count: usize) {
+        self.version += 1;
         if self.trial != 0 {
             self.judge(joined);
         }
@@ -148,6 +153,12 @@ impl LastStack {
         } else {
             (self.top, self.pending) = (joined, count);
         }
+    }
+
+    /// Changes whenever the record does.
+    #[inline(always)]
+    pub(crate) fn version(&self) -> u64 {
+        self.version
     }
 
     /// The innermost frame.

@@ -33,6 +33,7 @@ use stackweave_core::{CodeAddress, StackPointer};
 use crate::captured::Captured;
 use capture::Output;
 
+pub(crate) use capture::last_stack;
 pub(crate) use module_list::modules;
 pub use registered_code::{RegisteredCode, register_code};
 pub use thread_memory::ThreadMemory;
