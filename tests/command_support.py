@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import stackweave
+from tests import programs
 from tests.recordings import RecordingCase
 from tests.support import PYTHON
 
@@ -64,6 +65,27 @@ class CommandCase(RecordingCase):
         self.assertEqual(ended, status, errors)
         self.assertEqual(output, b"")
         return errors.decode()
+
+
+class SamenessCase(CommandCase):
+    """What every command has to leave as it is."""
+
+    maxDiff = None
+
+    def setUp(self):
+        super().setUp()
+        self.write("neighbour.py", "VALUE = 'mine'\n")
+        self.write("argparse.py", "VALUE = 'mine too'\n")
+
+    def run_scripts(self):
+        for name, code in {**programs.SCRIPTS, **programs.BYTES}.items():
+            self.write(f"{name}.py", code)
+        self.assert_all_same(
+            [(name, [f"{name}.py", "a", "-o", "--help"]) for name in (*programs.SCRIPTS, *programs.BYTES)]
+        )
+
+    def run_code(self):
+        self.assert_all_same([(name, ["-c", code, "-m", "x"]) for name, code in programs.CODE.items()])
 
 
 def neutral(ended):

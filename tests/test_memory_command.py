@@ -5,7 +5,7 @@ import re
 
 import stackweave
 from tests import programs
-from tests.command_support import OUTPUT, CommandCase, neutral
+from tests.command_support import OUTPUT, CommandCase, SamenessCase, neutral
 from tests.memory_support import bytes_of_library, library_path
 from tests.support import PYTHON
 
@@ -26,23 +26,14 @@ class MemoryCommandCase(CommandCase):
     name = "memory"
 
 
-class Sameness(MemoryCommandCase):
-    maxDiff = None
-
-    def setUp(self):
-        super().setUp()
-        self.write("neighbour.py", "VALUE = 'mine'\n")
-        self.write("argparse.py", "VALUE = 'mine too'\n")
+class Sameness(SamenessCase):
+    name = "memory"
 
     def test_scripts(self):
-        for name, code in {**programs.SCRIPTS, **programs.BYTES}.items():
-            self.write(f"{name}.py", code)
-        self.assert_all_same(
-            [(name, [f"{name}.py", "a", "-o", "--help"]) for name in (*programs.SCRIPTS, *programs.BYTES)]
-        )
+        self.run_scripts()
 
     def test_code(self):
-        self.assert_all_same([(name, ["-c", code, "-m", "x"]) for name, code in programs.CODE.items()])
+        self.run_code()
 
     def test_modules_and_flags(self):
         self.write("pack/__init__.py", "print('init', __name__)")

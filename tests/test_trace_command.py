@@ -8,7 +8,7 @@ import zipfile
 
 import stackweave
 from tests import programs
-from tests.command_support import OUTPUT, CommandCase, neutral
+from tests.command_support import OUTPUT, CommandCase, SamenessCase, neutral
 from tests.support import PYTHON
 
 TRACE = [PYTHON, "-m", "stackweave", "trace"]
@@ -18,23 +18,14 @@ class TraceCommandCase(CommandCase):
     name = "trace"
 
 
-class Sameness(TraceCommandCase):
-    maxDiff = None
-
-    def setUp(self):
-        super().setUp()
-        self.write("neighbour.py", "VALUE = 'mine'\n")
-        self.write("argparse.py", "VALUE = 'mine too'\n")
+class Sameness(SamenessCase):
+    name = "trace"
 
     def test_scripts(self):
-        for name, code in {**programs.SCRIPTS, **programs.BYTES}.items():
-            self.write(f"{name}.py", code)
-        self.assert_all_same(
-            [(name, [f"{name}.py", "a", "-o", "--help"]) for name in (*programs.SCRIPTS, *programs.BYTES)]
-        )
+        self.run_scripts()
 
     def test_code(self):
-        self.assert_all_same([(name, ["-c", code, "-m", "x"]) for name, code in programs.CODE.items()])
+        self.run_code()
 
     def test_modules_folders_and_archives(self):
         self.write("pack/__init__.py", "print('init', __name__)")

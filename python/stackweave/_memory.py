@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._native import Traceback
-    from ._recording import Summary
 
     _Moment = Literal["exit", "exception", "memory-error"]
 
@@ -241,19 +240,7 @@ class Memory(MemoryReading):
         """It could not begin, or shall not have begun: no file is left."""
         self._recorder = None
         self._leave()
-        path = self._path()
-        super()._stop_once(by_program=True, stacklevel=1)
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-
-    def _stop_once(self, *, by_program: bool, stacklevel: int) -> Summary:
-        if self._summary is None:
-            self._end_source()
-        return super()._stop_once(by_program=by_program, stacklevel=stacklevel + 1)
-
-    def _end_with_program(self) -> None:
-        self._end_source()
-        super()._end_with_program()
+        self._discard()
 
     def _forked(self) -> None:
         super()._forked()

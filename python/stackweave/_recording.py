@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import warnings
@@ -165,6 +166,7 @@ class Recording(Reading):
     def _stop_once(self, *, by_program: bool, stacklevel: int) -> Summary:
         if self._summary is not None:
             return self._summary
+        self._end_source()
         if self.state in ("recording", "paused"):
             self._name_threads()
         path, events, size, lost, error = self._stop(by_program)
@@ -181,7 +183,15 @@ class Recording(Reading):
             if thread.native_id is not None and thread.native_id not in self._named_threads:
                 self._name_thread(thread.native_id, thread.name)
 
+    def _discard(self) -> None:
+        """It could not begin, or shall not have begun: no file is left."""
+        path = self._path()
+        self._stop_once(by_program=True, stacklevel=1)
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
     def _end_with_program(self) -> None:
+        self._end_source()
         with warnings.catch_warnings():
             warnings.simplefilter("default")  # nobody is left who could handle an exception
             self._stop_once(by_program=False, stacklevel=1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _feeding, _live, _native, _subprocess  # noqa: F401
 from ._described_calls import DescribedCalls
 from ._native import StackweaveError
-from ._recording import Recording, Summary
+from ._recording import Recording
 from ._trace_options import optional_flag, patterns_of, tracer_options
 
 if TYPE_CHECKING:
@@ -266,19 +266,7 @@ class Trace(Recording):
         if self._tracer is not None:
             self._leave(self._tracer)
             self._tracer = None
-        path = self._path()
-        super()._stop_once(by_program=True, stacklevel=1)
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-
-    def _stop_once(self, *, by_program: bool, stacklevel: int) -> Summary:
-        if self._summary is None:
-            self._end_source()
-        return super()._stop_once(by_program=by_program, stacklevel=stacklevel + 1)
-
-    def _end_with_program(self) -> None:
-        self._end_source()
-        super()._end_with_program()
+        self._discard()
 
     def _forked(self) -> None:
         super()._forked()
