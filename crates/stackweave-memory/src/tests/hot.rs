@@ -34,8 +34,8 @@ fn an_event_asks_our_allocator_for_nothing() {
     ];
     for options in ways {
         let running = Running::start(options);
-        // The thread gets its buffers, and the stack is seen.
-        take_and_give_back(10);
+        // The thread gets its buffers, and the stack is seen: also where only some events are told.
+        take_and_give_back(100);
         let before = requests();
         take_and_give_back(FEW);
         assert_eq!(requests(), before);

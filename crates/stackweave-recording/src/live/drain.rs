@@ -133,6 +133,8 @@ impl Drain {
     fn take_round(&mut self, partial: Partial) {
         let began = self.points.now();
         fence(Ordering::SeqCst);
+        // A thread may have begun to record since the last look, and before now.
+        self.meet_new_lanes();
         for known in &mut self.lanes {
             known.wanted = known.lane().sequence();
         }
