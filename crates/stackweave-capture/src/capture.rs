@@ -63,7 +63,7 @@ pub fn capture(request: &Request) -> Capture {
         own.repeated.forget();
         match finish(request, &mut lent, room, walked, native) {
             Some(capture) => {
-                lent.own().repeated.keep(request, &walked, native, &capture);
+                lent.own().repeated.keep(request, &walked, native, capture);
                 return capture;
             }
             None => room = DEPTH,

@@ -56,7 +56,7 @@ impl Repeated {
 
     /// Remembers a capture, or that the last one can't be had again.
     #[inline(always)]
-    pub(crate) fn keep(&mut self, request: &Request, walked: &Walked, native: Captured, capture: &Capture) {
+    pub(crate) fn keep(&mut self, request: &Request, walked: &Walked, native: Captured, capture: Capture) {
         self.forget();
         if !may_repeat(request, walked) {
             return;
