@@ -63,14 +63,16 @@ pub(crate) fn walk(way: u32, stack: &mut Stack) -> SourceWalked {
     let mut by = |source: &PythonSource, memory: &mut [u64], in_signal_handler| {
         source.walk(SourceWalk { frames, activations, memory, source: 0, in_signal_handler })
     };
-    match way {
+    let walked = match way {
         REPLAYING => with_memory(|memory| by(source(), memory, false)),
         PLAIN => by(source(), &mut [], false),
         INTERRUPTED => with_memory(|memory| by(source(), memory, true)),
         PINNING => by(&PythonSource::with_pinning().expect("there is an interpreter"), &mut [], false),
         PUBLIC => by(&PythonSource::with_public_api().expect("there is an interpreter"), &mut [], false),
         _ => panic!("no such way: {way}"),
-    }
+    };
+    // Only walks with memory can know.
+    SourceWalked { is_unchanged: false, ..walked }
 }
 
 /// Walks this thread's frames to pairs of words: a frame and its activation.
