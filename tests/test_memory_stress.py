@@ -148,7 +148,7 @@ class StressTest(RecordingCase):
 
     def large_blocks(self, recording):
         """How many blocks the function has taken that is named so, by the figures of its stacks."""
-        rows = recording.memory()._memory_devices()[0]["rows"]
+        rows = recording.memory()._memory_devices(rows=True)[0]["rows"]
         return sum(
             row["allocations"] for row in rows if row["bytes"] >= 3_000_000 and innermost(row["stack"]) == "large"
         )

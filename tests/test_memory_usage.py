@@ -36,7 +36,7 @@ class Views(MemoryViews):
         device = {"device": -1, "totals": {**sums, "peak_time": 1.5, **totals}, "rows": rows, "sizes": []}
         self.devices.append(device)
 
-    def _memory_devices(self):
+    def _memory_devices(self, rows):
         return self.devices
 
     def _memory_now(self):

@@ -60,9 +60,10 @@ class MemoryReading(MemoryViews, Recording):
         selection = {"process": process, "thread": thread, "start": start, "end": end}
         return table_of(self._files(), selection, EVERY_BLOCK)
 
-    def _memory_devices(self) -> list[dict[str, Any]]:
+    def _memory_devices(self, rows: bool) -> list[dict[str, Any]]:
         if self._recorder is None:
-            read: list[dict[str, Any]] = self._files().memory(EVERYTHING, EVERY_BLOCK)["devices"]
+            query = {**EVERY_BLOCK, "rows": rows}
+            read: list[dict[str, Any]] = self._files().memory(EVERYTHING, query)["devices"]
             return read
         live: list[dict[str, Any]] = self._recorder.snapshot()["devices"]
         now = self._memory_now()

@@ -71,7 +71,8 @@ class MemoryViews:
 
     __slots__ = ()
 
-    def _memory_devices(self) -> list[dict[str, Any]]:
+    def _memory_devices(self, rows: bool) -> list[dict[str, Any]]:
+        """Figures of each device; by place only if rows are wanted, of which there may be very many."""
         raise NotImplementedError
 
     def _memory_now(self) -> float:
@@ -103,11 +104,11 @@ class MemoryViews:
 
     def totals(self, *, device: int | None = None) -> MemoryTotals:
         """What was taken and given back in all."""
-        return _totals(self._memory_device(device))
+        return _totals(self._memory_device(device, rows=False))
 
     def sizes(self, *, device: int | None = None) -> list[SizeClass]:
         """How much blocks of each size have used, the smallest first."""
-        rows = self._memory_device(device)["sizes"]
+        rows = self._memory_device(device, rows=False)["sizes"]
         return sorted(SizeClass(*(row[field] for field in SizeClass._fields)) for row in rows)
 
     def threads(self, *, device: int | None = None) -> list[GroupUsage]:
@@ -124,9 +125,9 @@ class MemoryViews:
         figures = _Figures(totals[names[1]], totals[names[0]], time, self._is_estimated())
         return Usage(name, figures, device["rows"], names)
 
-    def _memory_device(self, device: int | None) -> dict[str, Any]:
+    def _memory_device(self, device: int | None, *, rows: bool = True) -> dict[str, Any]:
         number = OWN if device is None else device
-        for found in self._memory_devices():
+        for found in self._memory_devices(rows):
             if found["device"] == number:
                 return found
         raise StackweaveError(f"nothing was recorded about memory of device {device}")

@@ -70,7 +70,7 @@ class RecordedMemory(MemoryViews):
     def __repr__(self) -> str:
         return f"<stackweave.RecordedMemory {self.mode}, {self.source}>"
 
-    def _memory_devices(self) -> list[dict[str, Any]]:
+    def _memory_devices(self, rows: bool) -> list[dict[str, Any]]:
         devices: list[dict[str, Any]] = self._read["devices"]
         return devices
 

@@ -24,6 +24,9 @@ pub(crate) struct MemoryRequest {
     tag: Option<String>,
     device: Option<i64>,
     temporary: Option<u32>,
+    /// Whether figures by place are wanted: there may be very many.
+    #[pyo3(default = true)]
+    rows: bool,
 }
 
 /// A process, what is asked about it, and how much later than the first one it began to record.
@@ -31,6 +34,7 @@ pub(super) struct Asked {
     pub(super) process: Arc<NamedProcess>,
     pub(super) query: MemoryQuery,
     pub(super) offset: u64,
+    with_rows: bool,
 }
 
 /// What is asked about each process that was chosen.
@@ -45,7 +49,7 @@ pub(super) fn asked(opened: &OpenedRecording, selection: &Selection, request: &M
             devices: request.device.into_iter().collect(),
             temporary: request.temporary,
         };
-        Asked { process, query, offset }
+        Asked { process, query, offset, with_rows: request.rows }
     };
     Ok(opened.chosen(selection)?.into_iter().map(of).collect())
 }
@@ -92,7 +96,9 @@ fn device_dict<'py>(
     let mut highest: Option<(u64, f64)> = None;
     for (asked, usage) in asked.iter().zip(usages) {
         let Some(used) = usage.device(device) else { continue };
-        add_rows(py, &rows, asked, (usage, used))?;
+        if asked.with_rows {
+            add_rows(py, &rows, asked, (usage, used))?;
+        }
         add_totals(&mut totals, &used.totals);
         leaked_blocks += used.rows.iter().map(|row| row.leaked_blocks).sum::<u64>();
         leaked_bytes += used.rows.iter().map(|row| row.leaked_bytes).sum::<u64>();
