@@ -212,6 +212,8 @@ fn a_watchdog_that_waits_is_cancelled_answers_dumps_and_is_not_in_a_forked_child
     let options = WatchdogOptions { timeout: Duration::MAX, repeat: true, exit: true };
     let watchdog = Watchdog::start(file.fd(), options).unwrap();
     assert!(watchdog.is_running());
+    // A new thread gives itself its name.
+    dumping::wait_for(|| threads_in(&dump(&DumpOptions::default()).1).contains_key("stackweave-dog"));
     let (dumped, text) = dump(&DumpOptions::default());
     assert!(dumped.is_ok_and(|dumped| dumped.answered == dumped.threads), "{text}");
     assert!(threads_in(&text)["stackweave-dog"].len() > 2, "{text}");
