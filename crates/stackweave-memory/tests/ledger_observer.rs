@@ -347,11 +347,16 @@ fn spikes_are_in_the_curve_and_nothing_where_nothing_changes() {
     let options = MemoryOptions { curve_every: Duration::from_millis(5), ..MemoryOptions::default() };
     let (recorder, kinds) = start(&folder.file("out.swv"), &options);
     recorder.record(kinds.of(Allocator::Malloc), &[0x10, 1000, 0]);
-    ask(&recorder, |_| ());
-    thread::sleep(Duration::from_millis(30));
+    // A question is a round of the writer's, and a point is due by then.
+    let take_point = || {
+        thread::sleep(Duration::from_millis(6));
+        ask(&recorder, |_| ());
+    };
+    take_point();
     recorder.record(kinds.of(Allocator::Malloc), &[0x2000, 5_000_000, 0]);
     recorder.record(kinds.free, &[0x2000]);
-    thread::sleep(Duration::from_millis(100));
+    take_point();
+    take_point();
     recorder.stop();
     let (process, events) = read(&folder.file("out.swv"));
     let points = |name: &str| -> Vec<f64> {
