@@ -231,8 +231,10 @@ impl Observer for LedgerObserver {
         let counter = self.counter;
         let resident = counter.and_then(|counter| self.curve.settle(self.settled, &mut self.books, (counter, notes)));
         let is_due = !self.has_history && self.books.entered != self.snapshot_events;
-        let is_reached = resident.is_some_and(|bytes| self.dump_at.is_reached(bytes));
-        if is_reached || platform::take_dump_request() {
+        // Before its kinds are declared a snapshot can't be written: what asks for one stays until then.
+        let can_write = self.usage.iter().all(Option::is_some);
+        let is_reached = can_write && resident.is_some_and(|bytes| self.dump_at.is_reached(bytes));
+        if is_reached || can_write && platform::take_dump_request() {
             notes.ask_for_dump();
         } else if is_due && Instant::now() >= self.next_snapshot {
             self.write_snapshot(ticks, notes);
