@@ -257,7 +257,7 @@ impl EventKind {
 pub(crate) const FRAME: Field = Field::new("frame", FieldType::Frame);
 pub(crate) const STACK: Field = Field::new("stack", FieldType::Stack);
 pub(crate) const ADDRESS: Field = Field::new("address", FieldType::Address);
-const DETAILS: Field = Field::new("details", FieldType::Bytes);
+pub(crate) const DETAILS: Field = Field::new("details", FieldType::Bytes);
 
 #[cfg(test)]
 mod tests {

@@ -17,6 +17,7 @@ mod pattern;
 mod raw_frame;
 mod source_stop;
 mod stop_reason;
+mod timing;
 
 pub use address::{CodeAddress, StackPointer};
 pub use call::Call;
