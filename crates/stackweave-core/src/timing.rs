@@ -56,8 +56,8 @@ mod tests {
     #[test]
     fn the_kinds_keep_to_the_rules_and_have_names_of_their_own() {
         assert!(EventKind::TIMING.iter().all(EventKind::is_sound));
-        let known = EventKind::TIMING.iter().chain(&EventKind::BUILT_IN);
-        let mut names: Vec<_> = known.map(|kind| &kind.name).collect();
+        let known = EventKind::TIMING.into_iter().chain(EventKind::BUILT_IN);
+        let mut names: Vec<_> = known.map(|kind| kind.name).collect();
         names.sort();
         let count = names.len();
         names.dedup();
