@@ -1,7 +1,8 @@
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import Field
 from traceback import StackSummary
 from types import CodeType, FunctionType, TracebackType
-from typing import Any, Literal, Protocol, SupportsIndex, TypeVar, final
+from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, TypeVar, final
 
 from typing_extensions import Never, Self, disjoint_base
 
@@ -56,6 +57,87 @@ class Traceback:
     def __hash__(self) -> int: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: object, /) -> Self: ...
+
+@disjoint_base
+class FunctionTraceTiming:
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    func_name: str
+    filename: str
+    firstlineno: int
+    cumtime_ns: int
+    tottime_ns: int
+    bytecode_count: int
+    inline_depth: int
+    caller_func_name: str | None
+    caller_filename: str | None
+    caller_firstlineno: int | None
+    is_primitive_call: bool
+    call_stack: tuple[tuple[str, str, int], ...]
+    def __new__(
+        cls,
+        func_name: str,
+        filename: str,
+        firstlineno: int,
+        cumtime_ns: int,
+        tottime_ns: int,
+        bytecode_count: int,
+        inline_depth: int,
+        caller_func_name: str | None = None,
+        caller_filename: str | None = None,
+        caller_firstlineno: int | None = None,
+        is_primitive_call: bool = True,
+        call_stack: tuple[tuple[str, str, int], ...] = (),
+    ) -> Self: ...
+    @property
+    def trace_time_ns(self) -> int: ...
+    @property
+    def trace_time_ms(self) -> float: ...
+    @property
+    def cumtime_ms(self) -> float: ...
+    @property
+    def tottime_ms(self) -> float: ...
+    @property
+    def caller_key(self) -> tuple[str, int, str] | None: ...
+    @property
+    def func_key(self) -> tuple[str, int, str]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+@disjoint_base
+class ProfilerStackEntry:
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    func_name: str
+    filename: str
+    firstlineno: int
+    start_time_ns: int
+    child_time_ns: int
+    is_primitive_call: bool
+    def __new__(
+        cls,
+        func_name: str,
+        filename: str,
+        firstlineno: int,
+        start_time_ns: int,
+        child_time_ns: int,
+        is_primitive_call: bool = True,
+    ) -> Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+@disjoint_base
+class DynamoProfilerState:
+    timings: list[FunctionTraceTiming]
+    stack: list[ProfilerStackEntry]
+    def __new__(cls) -> Self: ...
+    def record_timing(self, timing: FunctionTraceTiming) -> None: ...
+    def get_timings(self) -> list[FunctionTraceTiming]: ...
+    def push(self, func_name: str, filename: str, firstlineno: int, start_time_ns: int) -> None: ...
+    def pop(self) -> ProfilerStackEntry | None: ...
+    def add_child_time(self, child_cumtime_ns: int) -> None: ...
+    def get_current_caller(self) -> tuple[str, str, int] | None: ...
+    def get_call_stack(self) -> tuple[tuple[str, str, int], ...]: ...
+    def __getstate__(self) -> dict[str, Any]: ...
+    def __setstate__(self, kept: dict[str, Any], /) -> None: ...
 
 @final
 class Registration:

@@ -11,6 +11,7 @@
 mod called_back;
 mod capture_functions;
 mod command;
+mod dynamo;
 mod errors;
 mod frame;
 mod keywords;
@@ -54,6 +55,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     recording::add_to(module)?;
     trace::add_to(module)?;
     memory::add_to(module)?;
+    dynamo::add_to(module)?;
     capture_functions::add_to(module)?;
     module.add_function(wrap_pyfunction!(frame::rebuild_frame, module)?)?;
     module.add_function(wrap_pyfunction!(traceback_answers::rebuild_traceback, module)?)?;

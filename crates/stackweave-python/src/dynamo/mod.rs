@@ -1,0 +1,35 @@
+//! Classes that take the place of those in `torch/_dynamo/dynamo_profiler.py`: the same names, fields and methods.
+
+mod entry;
+mod open_places;
+mod state;
+mod timing;
+
+use pyo3::prelude::*;
+
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<timing::FunctionTraceTiming>()?;
+    module.add_class::<entry::ProfilerStackEntry>()?;
+    module.add_class::<state::DynamoProfilerState>()
+}
+
+/// What Python's `==` of two dataclasses says: nothing, unless both are of exactly one class.
+fn same_fields<'py>(
+    this: &Bound<'py, PyAny>,
+    other: &Bound<'py, PyAny>,
+    fields: impl Fn(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = this.py();
+    if !this.get_type().is(other.get_type()) {
+        return Ok(py.NotImplemented().into_bound(py));
+    }
+    let is_equal = fields(this)?.eq(fields(other)?)?;
+    Ok(pyo3::types::PyBool::new(py, is_equal).to_owned().into_any())
+}
+
+/// What `copy` and `pickle` make an equal object of: its class, the arguments of that, and what else it was given.
+fn reduced<'py>(this: &Bound<'py, PyAny>, arguments: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let others = this.getattr(pyo3::intern!(this.py(), "__dict__"))?;
+    let others = if others.is_truthy()? { Some(others) } else { None };
+    Ok((this.get_type(), arguments, others).into_pyobject(this.py())?.into_any())
+}

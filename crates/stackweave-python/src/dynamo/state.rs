@@ -1,0 +1,124 @@
+//! What was timed, and what is open.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::{PyTraverseError, PyVisit, intern};
+
+use super::entry::ProfilerStackEntry;
+use super::open_places::{OpenPlaces, place};
+
+/// The timings of one compilation: torch's class of this name, with its methods and attributes.
+///
+/// timings and stack are lists that may be changed. Whether a call is a recursion is known without a look at the whole
+/// stack, and calls from one place share one call_stack.
+#[pyclass(module = "stackweave.torch.dynamo", subclass, dict, weakref)]
+pub(crate) struct DynamoProfilerState {
+    #[pyo3(get, set)]
+    timings: Py<PyList>,
+    #[pyo3(get, set)]
+    stack: Py<PyList>,
+    open: OpenPlaces,
+}
+
+#[pymethods]
+impl DynamoProfilerState {
+    #[new]
+    fn new(py: Python<'_>) -> Self {
+        let [timings, stack] = [(); 2].map(|()| PyList::empty(py).unbind());
+        Self { timings, stack, open: OpenPlaces::new(py) }
+    }
+
+    /// Keeps the timing of a call.
+    fn record_timing(&self, timing: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.timings.bind(timing.py()).append(timing)
+    }
+
+    /// The list of all timings.
+    fn get_timings(&self, py: Python<'_>) -> Py<PyList> {
+        self.timings.clone_ref(py)
+    }
+
+    /// A call begins.
+    fn push(
+        this: &Bound<'_, Self>,
+        func_name: Bound<'_, PyString>,
+        filename: Bound<'_, PyString>,
+        firstlineno: i64,
+        start_time_ns: i64,
+    ) -> PyResult<()> {
+        let py = this.py();
+        let (name, file) = (func_name.clone().unbind(), filename.clone().unbind());
+        let entry = Bound::new(py, ProfilerStackEntry::new(name, file, firstlineno, start_time_ns, 0, true))?;
+        let place = place(func_name, filename, firstlineno)?;
+        let mut state = this.try_borrow_mut()?;
+        let stack = state.stack.bind(py).clone();
+        state.open.follow(&stack)?;
+        entry.try_borrow_mut()?.is_primitive_call = state.open.enter(entry.as_any(), place)?;
+        stack.append(entry)
+    }
+
+    /// The innermost call ends: its entry, or None if nothing is open.
+    fn pop<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let stack = self.stack.bind(py).clone();
+        let Some(last) = stack.len().checked_sub(1) else { return Ok(None) };
+        self.open.follow(&stack)?;
+        let entry = stack.get_item(last)?;
+        stack.del_item(last)?;
+        self.open.leave(py)?;
+        Ok(Some(entry))
+    }
+
+    /// Adds the time of a call that has ended to what the innermost open one has spent in others.
+    fn add_child_time(&self, py: Python<'_>, child_cumtime_ns: i64) -> PyResult<()> {
+        let stack = self.stack.bind(py);
+        let Some(last) = stack.len().checked_sub(1) else { return Ok(()) };
+        let entry = stack.get_item(last)?;
+        if let Ok(entry) = entry.cast::<ProfilerStackEntry>() {
+            let mut entry = entry.try_borrow_mut()?;
+            entry.child_time_ns = entry.child_time_ns.saturating_add(child_cumtime_ns);
+            return Ok(());
+        }
+        let name = intern!(py, "child_time_ns");
+        entry.setattr(name, entry.getattr(name)?.add(child_cumtime_ns)?)
+    }
+
+    /// The function, file and line of the innermost open call.
+    fn get_current_caller<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.open.follow(self.stack.bind(py))?;
+        Ok(self.open.innermost(py))
+    }
+
+    /// The function, file and line of all open calls, outermost first.
+    fn get_call_stack<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.open.follow(self.stack.bind(py))?;
+        self.open.stack(py)
+    }
+
+    fn __getstate__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let py = this.py();
+        let kept = this.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?.copy()?;
+        let state = this.try_borrow()?;
+        kept.set_item(intern!(py, "timings"), &state.timings)?;
+        kept.set_item(intern!(py, "stack"), &state.stack)?;
+        Ok(kept)
+    }
+
+    fn __setstate__(this: &Bound<'_, Self>, kept: &Bound<'_, PyDict>) -> PyResult<()> {
+        kept.iter().try_for_each(|(name, value)| this.setattr(name.cast_into::<PyString>()?, value))
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let kept = this.call_method0(intern!(this.py(), "__getstate__"))?;
+        Ok((this.get_type(), (), kept).into_pyobject(this.py())?.into_any())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.timings)?;
+        visit.call(&self.stack)?;
+        self.open.traverse(&visit)
+    }
+
+    fn __clear__(&mut self) {
+        self.open.clear();
+    }
+}
