@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use stackweave_profile::{CallStatistics, Edge, FrameKind, FunctionId, Measure, Profile, Statistics};
+use stackweave_profile::{CallStatistics, FrameKind, FunctionId, Measure, Profile, Statistics};
 
 use crate::svg::{Named, plural, share};
 
@@ -45,27 +45,38 @@ pub(crate) struct CallGraph {
 impl CallGraph {
     pub(crate) fn of(profile: &Profile) -> Self {
         let statistics = Statistics::of(profile);
-        let total = profile.total();
-        let was_there = |of: &CallStatistics| of.calls != 0 || of.own != 0 || of.total != 0;
-        let mut functions: Vec<(FunctionId, CallStatistics)> =
-            statistics.functions().filter(|(_, of)| was_there(of)).collect();
+        let node = |id: FunctionId, statistics: CallStatistics| {
+            let function = profile.functions().function(id);
+            GraphNode { kind: function.kind, named: Named::of(function, None), statistics }
+        };
+        let calls = statistics.edges().iter().map(|edge| (edge.caller, edge.callee, edge.statistics));
+        Self::chosen(profile.measure(), profile.total(), (statistics.functions().collect(), node), calls)
+    }
+
+    /// The graph of functions that are given, with how a node is made of each, and of the calls between them.
+    pub(crate) fn chosen<Id: Copy + Ord + core::hash::Hash>(
+        measure: Measure,
+        total: i64,
+        (mut functions, node): (Vec<(Id, CallStatistics)>, impl Fn(Id, CallStatistics) -> GraphNode),
+        calls: impl Iterator<Item = (Id, Id, CallStatistics)>,
+    ) -> Self {
+        functions.retain(|(_, of)| of.calls != 0 || of.own != 0 || of.total != 0);
         let all = functions.len();
         functions.sort_by_key(|(id, of)| (core::cmp::Reverse(of.total), *id));
         let matters = |cost: i64, least: f64| total == 0 || share(cost, total) >= least;
         let that_matter = functions.partition_point(|(_, of)| matters(of.total, LEAST_NODE));
         functions.truncate(that_matter.clamp(ALWAYS, MOST_NODES));
-        let places: HashMap<FunctionId, usize> =
-            functions.iter().enumerate().map(|(place, (id, _))| (*id, place)).collect();
-        let node = |(id, statistics): &(FunctionId, CallStatistics)| {
-            let function = profile.functions().function(*id);
-            GraphNode { kind: function.kind, named: Named::of(function, None), statistics: *statistics }
+        let places: HashMap<Id, usize> = functions.iter().enumerate().map(|(place, (id, _))| (*id, place)).collect();
+        let nodes: Vec<GraphNode> = functions.iter().map(|(id, statistics)| node(*id, *statistics)).collect();
+        let between = |(caller, callee, statistics): (Id, Id, CallStatistics)| {
+            let (from, to) = (*places.get(&caller)?, *places.get(&callee)?);
+            Some(GraphEdge { from, to, statistics })
         };
-        let nodes: Vec<GraphNode> = functions.iter().map(node).collect();
-        let inside = statistics.edges().iter().filter_map(|edge| between(edge, &places)).collect::<Vec<_>>();
+        let inside: Vec<GraphEdge> = calls.filter_map(between).collect();
         let between = inside.len();
         let edges = chosen(inside, nodes.len(), |edge| matters(edge.statistics.total, LEAST_EDGE));
         let hidden_edges = between - edges.len();
-        Self { measure: profile.measure(), total, hidden_nodes: all - nodes.len(), nodes, edges, hidden_edges }
+        Self { measure, total, hidden_nodes: all - nodes.len(), nodes, edges, hidden_edges }
     }
 
     /// How much of all a cost is.
@@ -80,11 +91,6 @@ impl CallGraph {
         let functions = plural(nodes as u64, "function");
         (nodes + edges > 0).then(|| format!("not shown, as they cost little: {functions}, {arrows}"))
     }
-}
-
-fn between(edge: &Edge, places: &HashMap<FunctionId, usize>) -> Option<GraphEdge> {
-    let (from, to) = (*places.get(&edge.caller)?, *places.get(&edge.callee)?);
-    Some(GraphEdge { from, to, statistics: edge.statistics })
 }
 
 /// The edges that matter, and of each function the one it was called by most. In the order of callers.

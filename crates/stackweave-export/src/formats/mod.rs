@@ -22,6 +22,7 @@ use crate::error::ExportError;
 use crate::format::Format;
 use crate::source::Source;
 
+pub(crate) use callgraph::drawn as call_graph_svg;
 pub(crate) use parquet::write as write_parquet;
 
 /// Writes a recording in a format that is one file.

@@ -25,6 +25,11 @@ impl Named {
         Self { name: one_line(function.full_name()), place: place_text(place.map_or("", |text| text), line) }
     }
 
+    /// A function of which no more is known.
+    pub(crate) fn at(name: &str, file: &str, line: Option<u32>) -> Self {
+        Self { name: one_line(name), place: place_text(file, line) }
+    }
+
     /// Both, in one line.
     pub(crate) fn full(&self) -> String {
         if self.place.is_empty() { self.name.clone() } else { format!("{} ({})", self.name, self.place) }

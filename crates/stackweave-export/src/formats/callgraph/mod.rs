@@ -22,13 +22,17 @@ const LABEL_LINE: f64 = 12.0;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let graph = CallGraph::of(&source.profile()?);
-    let texts: Vec<Vec<String>> = graph.nodes.iter().map(|node| box_lines(&graph, node)).collect();
-    let labels: Vec<[String; 2]> = graph.edges.iter().map(|edge| edge_label(&graph, edge)).collect();
+    Ok(out.write_all(drawn(&graph, subject(source)).as_bytes())?)
+}
+
+/// The picture of a graph.
+pub(crate) fn drawn(graph: &CallGraph, title: String) -> String {
+    let texts: Vec<Vec<String>> = graph.nodes.iter().map(|node| box_lines(graph, node)).collect();
+    let labels: Vec<[String; 2]> = graph.edges.iter().map(|edge| edge_label(graph, edge)).collect();
     let sizes: Vec<Size> = texts.iter().map(|lines| box_size(lines)).collect();
-    let links: Vec<Link> = graph.edges.iter().zip(&labels).map(|(edge, label)| link(&graph, edge, label)).collect();
+    let links: Vec<Link> = graph.edges.iter().zip(&labels).map(|(edge, label)| link(graph, edge, label)).collect();
     let layout = lay_out(&sizes, &links);
-    let picture = draw::Picture { title: subject(source), graph: &graph, texts, labels, layout };
-    Ok(out.write_all(picture.svg().as_bytes())?)
+    draw::Picture { title, graph, texts, labels, layout }.svg()
 }
 
 /// How often something was called, as `cProfile` says it: all calls, and those that were no recursion if they are fewer.
