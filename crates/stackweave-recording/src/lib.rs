@@ -76,7 +76,7 @@ pub mod read;
 #[cfg(all(target_os = "linux", not(stackweave_unsupported)))]
 pub use live::{
     FlushError, KindNumber, MakeObserver, Notes, Observer, Options, Recorder, RecorderStats, Ring, StartError, Summary,
-    ThreadOf, Unwaiting, WhenFull, never_wait_while, set_waiter,
+    ThreadOf, Unwaiting, WhenFull, gaps, never_wait_while, set_waiter,
 };
 pub use read::{
     MergeError, MergeSummary, Missing, OpenError, ProcessRecording, ReadError, Recording, TimeAxis, TimeOrder,

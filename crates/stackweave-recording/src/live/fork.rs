@@ -8,6 +8,7 @@ use std::sync::{Once, Weak};
 use std::{io, ptr};
 
 use super::fork_mark;
+use super::gaps;
 use super::inner::Inner;
 use super::lanes;
 
@@ -23,6 +24,7 @@ pub(super) fn generation() -> u64 {
 /// This process turns out to be a child. Async-signal-safe.
 pub(super) fn begin_generation() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    gaps::add();
     fork_mark::set();
     lanes::forget_all();
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use std::{env, ptr, thread};
 
 use super::fork;
+use super::gaps;
 use super::lane::Lane;
 use super::lanes::{Refused, Turn};
 use super::orders::Order;
@@ -68,6 +69,7 @@ impl Inner {
 
     pub(super) fn resume(&self) {
         let session = self.session.load(Ordering::Acquire);
+        gaps::add();
         self.active.store(session.addr(), Ordering::SeqCst);
         if self.is_stopped.load(Ordering::SeqCst) {
             self.pause();

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 
 use super::chunk::{CHUNK_WORDS, Chunk};
 use super::chunk_start::ChunkStart;
+use super::gaps;
 use super::pool::Refusal;
 use super::session::Session;
 use super::tally::Tally;
@@ -32,6 +33,8 @@ pub(super) struct Lane {
     end: Cell<usize>,
     clock: Clock,
     session: *const Session,
+    /// Whether it has lost events since it last began a chunk.
+    has_lost: Cell<bool>,
     /// Of its current or its next chunk.
     sequence: AtomicU64,
     /// The next lane of the same thread.
@@ -98,6 +101,7 @@ impl Lane {
             // SAFETY: the caller's promise.
             clock: unsafe { (*session).clock },
             session,
+            has_lost: Cell::new(false),
             sequence: AtomicU64::new(0),
             next_of_thread: Cell::new(ptr::null_mut()),
             shared: Shared {
@@ -205,7 +209,11 @@ impl Lane {
 
     /// Adds an event with a byte string at its end.
     pub(super) fn append_bytes(&self, kind: u8, words: &[u64], bytes: &[u8]) {
-        let ticks = self.clock.ticks();
+        self.append_bytes_at(self.clock.ticks(), kind, words, bytes);
+    }
+
+    /// The same, at a time that the caller knows.
+    pub(super) fn append_bytes_at(&self, ticks: u64, kind: u8, words: &[u64], bytes: &[u8]) {
         let needed = 2 + words.len() + bytes.len().div_ceil(WORD);
         if needed > CHUNK_WORDS {
             self.shared.too_large.add(ticks);
@@ -250,6 +258,9 @@ impl Lane {
         match session.next_chunk() {
             Ok(chunk) => {
                 self.begin(chunk);
+                if self.has_lost.replace(false) {
+                    gaps::add();
+                }
                 if let Some(hook) = session.chunk_hook() {
                     hook(&mut ChunkStart::new(self, ticks, words));
                 }
@@ -258,6 +269,7 @@ impl Lane {
             Err(Refusal::Full) => self.shared.full.add(ticks),
             Err(Refusal::NoMemory) => self.shared.no_memory.add(ticks),
         }
+        self.has_lost.set(true);
         None
     }
 

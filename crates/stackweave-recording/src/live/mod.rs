@@ -13,6 +13,7 @@ mod file_sink;
 mod fork;
 mod fork_mark;
 mod futex;
+mod gaps;
 mod gone_threads;
 mod inner;
 mod kinds;
@@ -38,6 +39,7 @@ mod unwaiting;
 mod writer;
 
 pub use chunk_start::{ChunkHook, ChunkStart};
+pub use gaps::gaps;
 pub use kinds::{FixedKind, KindNumber};
 pub use known_threads::ThreadOf;
 pub use observer::{MakeObserver, Notes, Observer};

@@ -6,6 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::clock::ClockSource;
+
 /// How to record, and where to.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
@@ -33,6 +35,9 @@ pub struct Options {
     pub waits_plainly: bool,
     /// Whether a file that is there already may be replaced.
     pub overwrite: bool,
+    /// Whose ticks events get; `None`: the best clock of this machine. With [`ClockSource::Monotonic`] a tick is a nanosecond, for
+    /// who gives times of its own ([`Recorder::record_at`](super::Recorder::record_at)). Programs that are started choose for themselves.
+    pub clock: Option<ClockSource>,
     /// The version of Python in this process.
     pub python: Option<String>,
     /// What else the recording should say about itself.
@@ -76,6 +81,7 @@ impl Options {
             subprocesses: false,
             waits_plainly: false,
             overwrite: false,
+            clock: None,
             python: None,
             extra: BTreeMap::new(),
         }

@@ -215,6 +215,15 @@ impl Recorder {
         self.0.with_lane(&|lane| lane.append_bytes(kind.number, words, bytes));
     }
 
+    /// The same, at a time that the caller knows: see [`Recorder::record_at`].
+    pub fn record_bytes_at(&self, ticks: u64, kind: KindNumber, words: &[u64], bytes: &[u8]) {
+        debug_assert!(words.len() == usize::from(kind.words) && kind.has_bytes, "not the fields of kind {kind:?}");
+        if words.len() != usize::from(kind.words) || !kind.has_bytes {
+            return;
+        }
+        self.0.with_lane(&|lane| lane.append_bytes_at(ticks, kind.number, words, bytes));
+    }
+
     /// Something begins.
     #[inline]
     pub fn begin(&self, frame: RawFrame) {

@@ -16,6 +16,7 @@ use super::chunk_start::{ChunkHook, HookSlot};
 use super::fork;
 use super::fork_mark;
 use super::futex::Doorbell;
+use super::gaps;
 use super::kinds::Kinds;
 use super::known_threads::KnownThreads;
 use super::lane::Lane;
@@ -112,6 +113,7 @@ impl Session {
     /// Events could not be written.
     pub(super) fn expect_gaps(&self) {
         self.has_gaps.store(true, Ordering::Relaxed);
+        gaps::add();
     }
 
     /// Who says what is open at the beginning of a buffer, if that may not be known.
@@ -121,7 +123,7 @@ impl Session {
 
     /// Starts the writer, which makes the file.
     pub(super) fn begin(setting: &Setting, forked_from: Option<u32>) -> Result<Arc<Self>, StartError> {
-        let (clock, first_point) = Clock::start();
+        let (clock, first_point) = setting.options.clock.map_or_else(Clock::start, Clock::start_with);
         let session = Arc::new(Self {
             generation: fork::generation(),
             pid: std::process::id(),
