@@ -168,8 +168,8 @@ pub(crate) fn end(engine: &Arc<Engine>, when: impl When, outcome: Outcome, json:
 /// Ends the phase with this token, and what is open inside it. `false` if it is not open.
 pub(crate) fn close(engine: &Arc<Engine>, when: impl When, token: Token, (outcome, json): (Outcome, &[u8])) -> bool {
     let closed = with_open_of(engine, |open| {
-        let inside = open.inside(token)?;
         engine.prepare(open, when);
+        let inside = open.inside(token)?;
         if inside == 0 {
             open.pop();
             engine.record_end(when, outcome, json);
