@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Info(Info),
     /// Show how much memory a program took, who took it, and what is left
     Heap(Heap),
+    /// Show how long phases took, in all and in each run: of a compiler, a planner, a build
+    Phases(Phases),
     /// Show who called whom, and what it cost
     Tree(Tree),
     /// Show the functions that cost most
@@ -182,6 +184,40 @@ pub(crate) enum Shown {
     Tags,
     /// A curve over time
     Time,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Phases {
+    /// Recordings to look at, together
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recordings: Vec<PathBuf>,
+    /// Show all runs, and nothing else
+    #[arg(long)]
+    pub(crate) runs: bool,
+    /// Write JSON, for programs: all of it, whatever the number
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show this many runs, and this many functions
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
+    pub(crate) number: usize,
+    /// What the functions are ordered by
+    #[arg(long, value_enum, default_value_t = PhaseOrder::Own)]
+    pub(crate) sort: PhaseOrder,
+    #[command(flatten)]
+    pub(crate) part: Part,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PhaseOrder {
+    /// What the function itself took
+    #[value(alias = "self")]
+    Own,
+    /// What it took with all that it began
+    Total,
+    /// How often it was begun
+    Calls,
+    /// How often it failed
+    Failed,
 }
 
 #[derive(Debug, Args)]

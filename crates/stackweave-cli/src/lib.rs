@@ -14,6 +14,8 @@ mod info;
 mod info_json;
 mod info_text;
 mod merge;
+mod phases;
+mod phases_json;
 mod progress;
 mod run_python;
 mod selection;
@@ -55,6 +57,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Memory(arguments) => run_python::run("memory", arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Heap(arguments) => heap::run(&arguments),
+        Command::Phases(arguments) => phases::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),

@@ -50,6 +50,7 @@ mod module_history;
 mod native_frames;
 mod resolver;
 mod text;
+pub mod timing;
 mod trace_notes;
 mod word_hash;
 
@@ -64,7 +65,7 @@ pub use json::write_json;
 pub use resolver::Resolver;
 pub use stackweave_core::{Names, Part, Pattern};
 pub use text::{
-    DiffOptions, HeapOptions, HeapView, Sort, TableOptions, TreeOptions, write_diff, write_heap, write_table,
-    write_tree,
+    DiffOptions, HeapOptions, HeapView, PhaseSort, PhasesOptions, Sort, TableOptions, TreeOptions, write_diff,
+    write_heap, write_phases, write_table, write_tree,
 };
 pub use trace_notes::TraceNotes;

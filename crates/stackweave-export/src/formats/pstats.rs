@@ -76,7 +76,8 @@ impl Table {
         if cost.own > 0 {
             let place = self.place((NO_FILE.to_owned(), 0, "(unknown)".to_owned()));
             let (calls, own) = (cost.calls, cost.own);
-            add(&mut self.rows[place].statistics, CallStatistics { calls, primitive_calls: calls, own, total: own });
+            let rest = CallStatistics { calls, primitive_calls: calls, own, total: own, total_of_all: own };
+            add(&mut self.rows[place].statistics, rest);
         }
     }
 
@@ -121,6 +122,7 @@ fn add(to: &mut CallStatistics, other: CallStatistics) {
     to.primitive_calls += other.primitive_calls;
     to.own += other.own;
     to.total += other.total;
+    to.total_of_all += other.total_of_all;
 }
 
 /// What `cProfile` says instead of a file where there is none.

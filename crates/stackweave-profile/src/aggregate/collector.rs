@@ -244,7 +244,7 @@ fn place(stack: u32, thread: &Thread) -> Place {
 }
 
 /// Where events of a thread are missing, in ticks, the last place first.
-fn losses(process: &ProcessRecording, thread: u32) -> Vec<u64> {
+pub(crate) fn losses(process: &ProcessRecording, thread: u32) -> Vec<u64> {
     let at = |lost: &Lost| if lost.first_ticks == 0 { lost.last_ticks } else { lost.first_ticks };
     let mut losses: Vec<u64> = process.losses().iter().filter(|lost| lost.thread == thread).map(at).collect();
     losses.sort_unstable_by_key(|ticks| core::cmp::Reverse(*ticks));

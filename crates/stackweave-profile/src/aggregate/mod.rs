@@ -20,6 +20,7 @@ mod statistics;
 mod view;
 
 pub use call_tree::{CallTree, Children, Cost, Node, NodeId};
+pub(crate) use collector::losses;
 pub use diff::{Change, Diff, DiffNode, FunctionDiff};
 pub use function::{FrameIndex, Function, FunctionId, FunctionModule, FunctionTable, ProfileFrame};
 pub use kinds::{Kinds, Seen};
@@ -30,6 +31,6 @@ pub use profile::{Counts, DifferentMeasures, Profile};
 pub use recorded_costs::{RecordedCost, RecordedCosts};
 pub use recorded_names::RecordedNames;
 pub use recordings::{Aggregated, PartProfile, aggregate};
-pub(crate) use recordings::{offsets, profiles_of_rows};
+pub(crate) use recordings::{offsets, profiles_of_rows, ranges};
 pub use statistics::{CallStatistics, Edge, Statistics};
 pub use view::{Filter, View};

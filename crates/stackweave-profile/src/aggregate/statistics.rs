@@ -3,6 +3,12 @@
 //! `cProfile` counts while the program runs: it keeps for each function, and for each pair of caller and function, how
 //! many calls of it are open, and adds to the cumulative time when the last one ends. Which calls are open is what stands
 //! above a node of the tree. So the same counters, kept while going through the tree, give the same numbers.
+//!
+//! Of the numbers these add up, for each function `f`, where *outermost* are its calls that nobody made:
+//! - `calls`, `own` and `total_of_all` of `f` are those of its callers' edges and of its outermost calls together;
+//! - `total_of_all` of `f` is its `own` and the `total_of_all` of the edges to all that it calls.
+//!
+//! `total` does not: what a recursive call takes is inside of what the outermost one takes.
 
 use std::collections::HashMap;
 
@@ -21,6 +27,8 @@ pub struct CallStatistics {
     pub own: i64,
     /// What it cost with all that it called (`cumtime`): a call inside another such call is not counted again.
     pub total: i64,
+    /// The same, with every call counted: time inside of two open calls is in it twice.
+    pub total_of_all: i64,
 }
 
 /// A caller of a function, or a function that it calls.
@@ -38,6 +46,7 @@ pub struct Edge {
 #[derive(Clone, Debug)]
 pub struct Statistics {
     functions: Vec<CallStatistics>,
+    outermost: Vec<CallStatistics>,
     /// By callee.
     incoming: Vec<Edge>,
     /// By caller.
@@ -49,16 +58,18 @@ impl Statistics {
     pub fn of(profile: &Profile) -> Self {
         let mut counting = Counting {
             functions: vec![(CallStatistics::default(), 0); profile.functions().functions().len()],
+            outermost: vec![(CallStatistics::default(), 0); profile.functions().functions().len()],
             edges: Vec::new(),
             by_pair: HashMap::new(),
         };
         counting.go_through(profile);
-        let functions = counting.functions.into_iter().map(|(function, _)| function).collect();
+        let [functions, outermost] = [counting.functions, counting.outermost]
+            .map(|counted| counted.into_iter().map(|(statistics, _)| statistics).collect());
         let mut incoming: Vec<Edge> = counting.edges.into_iter().map(|(edge, _)| edge).collect();
         incoming.sort_unstable_by_key(|edge| (edge.callee, edge.caller));
         let mut outgoing = incoming.clone();
         outgoing.sort_unstable_by_key(|edge| (edge.caller, edge.callee));
-        Self { functions, incoming, outgoing }
+        Self { functions, outermost, incoming, outgoing }
     }
 
     /// What this function cost.
@@ -67,6 +78,14 @@ impl Statistics {
     /// If another profile gave the id.
     pub fn function(&self, id: FunctionId) -> CallStatistics {
         self.functions[id.index()]
+    }
+
+    /// What this function cost when nobody called it.
+    ///
+    /// # Panics
+    /// If another profile gave the id.
+    pub fn outermost(&self, id: FunctionId) -> CallStatistics {
+        self.outermost[id.index()]
     }
 
     /// Every function and what it cost.
@@ -99,6 +118,8 @@ fn equal_range(edges: &[Edge], end: impl Fn(&Edge) -> FunctionId, id: FunctionId
 /// Statistics, each with the number of its calls that are open.
 struct Counting {
     functions: Vec<(CallStatistics, u32)>,
+    /// Never open: an outermost call is in no other.
+    outermost: Vec<(CallStatistics, u32)>,
     edges: Vec<(Edge, u32)>,
     by_pair: HashMap<(FunctionId, FunctionId), usize>,
 }
@@ -132,6 +153,10 @@ impl Counting {
             count(&mut self.functions[function.index()], |statistics| statistics, node.cost);
             if let Some(edge) = edge {
                 count(&mut self.edges[edge], |edge| &mut edge.statistics, node.cost);
+            } else {
+                let outermost = &mut self.outermost[function.index()];
+                count(outermost, |statistics| statistics, node.cost);
+                outermost.1 = 0;
             }
             path.push(Entered { node: *child, next: 0, function: Some(function), edge });
         }
@@ -160,6 +185,7 @@ fn count<T>(counted: &mut (T, u32), statistics: impl Fn(&mut T) -> &mut CallStat
     let sum = statistics(of);
     sum.calls = sum.calls.saturating_add(cost.calls);
     sum.own = sum.own.saturating_add(cost.own);
+    sum.total_of_all = sum.total_of_all.saturating_add(cost.total);
     if *open == 0 {
         sum.primitive_calls = sum.primitive_calls.saturating_add(cost.calls);
         sum.total = sum.total.saturating_add(cost.total);

@@ -2,6 +2,7 @@
 
 mod diff;
 mod heap;
+mod phases;
 mod place;
 mod rows;
 mod style;
@@ -11,5 +12,6 @@ mod values;
 
 pub use diff::{DiffOptions, write_diff};
 pub use heap::{HeapOptions, HeapView, write_heap};
+pub use phases::{PhaseSort, PhasesOptions, write_phases};
 pub use table::{Sort, TableOptions, write_table};
 pub use tree::{TreeOptions, write_tree};

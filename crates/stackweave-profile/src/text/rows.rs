@@ -42,7 +42,7 @@ pub(crate) struct Layout {
 const LEAST_NAME: usize = 20;
 const BETWEEN: &str = "  ";
 
-/// Writes the lines under their heads.
+/// Writes the lines under their heads. A column that has nothing in it takes no room.
 pub(crate) fn write_rows<const N: usize>(
     out: &mut dyn Write,
     heads: [&str; N],
@@ -74,12 +74,14 @@ pub(crate) fn write_rows<const N: usize>(
 }
 
 fn put_row<const N: usize>(line: &mut String, row: &Row<N>, widths: [usize; N], layout: Layout) {
-    for ((text, style), column) in row.numbers.iter().zip(widths) {
+    let is_used = |(_, column): &(&Cell, usize)| *column > 0;
+    for ((text, style), column) in row.numbers.iter().zip(widths).filter(is_used) {
         line.extend(std::iter::repeat_n(' ', column - width(text)));
         style.put(line, text, layout.colour);
         line.push_str(BETWEEN);
     }
-    let left = layout.width.map(|width| width.saturating_sub(widths.iter().sum::<usize>() + N * BETWEEN.len()));
+    let numbers: usize = widths.iter().filter(|width| **width > 0).map(|width| width + BETWEEN.len()).sum();
+    let left = layout.width.map(|width| width.saturating_sub(numbers));
     let left = left.map(|left| left.saturating_sub(width(&row.guides)).max(LEAST_NAME));
     let (name, place) = fitted(&row.name.0, &row.place, left, layout.are_paths);
     Style::Dim.put(line, &row.guides, layout.colour);

@@ -97,7 +97,8 @@ fn row(profile: &Profile, id: FunctionId, cost: CallStatistics) -> Row<7> {
     }
 }
 
-fn calls(cost: CallStatistics) -> String {
+/// `total/primitive` under recursion.
+pub(crate) fn calls(cost: CallStatistics) -> String {
     let all = count_text(cost.calls);
     if cost.calls == cost.primitive_calls { all } else { format!("{all}/{}", count_text(cost.primitive_calls)) }
 }

@@ -4,6 +4,7 @@
 
 pub mod memory;
 pub mod recording;
+pub mod timing;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,0 +1,66 @@
+//! `stackweave phases`: what phases took, in all and in each run.
+
+use stackweave_profile::timing::read_timing;
+use stackweave_profile::{AggregateOptions, PhaseSort, PhasesOptions, write_phases};
+use stackweave_recording::Missing;
+use stackweave_symbolize::{Options, Symbolizer};
+
+use crate::arguments::{PhaseOrder, Phases};
+use crate::failure::Failure;
+use crate::phases_json;
+use crate::progress::Progress;
+use crate::selection::{Screen, show};
+
+pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
+    let recording = arguments.part.recording(&arguments.recordings)?;
+    let options = AggregateOptions {
+        threads: arguments.part.thread.clone(),
+        range: arguments.part.range()?,
+        ..AggregateOptions::default()
+    };
+    let view = arguments.part.view();
+    let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
+    // Events are read twice.
+    let mut progress = Progress::new("Reading", 2 * recording.bytes());
+    let read = read_timing(recording.processes(), &options, &view, Some(&symbolizer), &mut |bytes| progress.at(bytes));
+    drop(progress);
+    let report = read.map_err(Failure::new)?;
+    let is_all = options.threads.is_empty() && options.range.is_none() && view.filter.is_empty();
+    if report.rows.is_empty() && report.runs.is_empty() && is_all {
+        return Err(Failure::new(
+            "no phases were recorded; stackweave.Timing records those of a program, stackweave dynamo those of torch.compile",
+        ));
+    }
+    if arguments.runs && report.runs.is_empty() {
+        return Err(Failure::new("there are no runs here; without --runs all phases are shown"));
+    }
+    let mut remarks = recording.report();
+    remarks.extend(report.missing.iter().flat_map(Missing::sentences));
+    if report.rows.is_empty() {
+        remarks.push("No phases here.".to_owned());
+    }
+    let Screen { width, colour } = Screen::of_output();
+    let options = PhasesOptions {
+        sort: arguments.sort.into(),
+        limit: Some(arguments.number),
+        only_runs: arguments.runs,
+        width,
+        colour,
+    };
+    if arguments.json {
+        return show(&[], |out| phases_json::write(out, &report, &options, &remarks));
+    }
+    remarks.extend(report.problems());
+    show(&remarks, |out| write_phases(out, &report, &options))
+}
+
+impl From<PhaseOrder> for PhaseSort {
+    fn from(order: PhaseOrder) -> Self {
+        match order {
+            PhaseOrder::Own => Self::Own,
+            PhaseOrder::Total => Self::Total,
+            PhaseOrder::Calls => Self::Calls,
+            PhaseOrder::Failed => Self::Failed,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What a timing recorder tells of a phase besides its time.
+
+use std::ops::RangeInclusive;
+
+/// How phases of one function ended, and what its code is like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PhaseFacts {
+    pub(super) failed: u64,
+    pub(super) left_open: u64,
+    pub(super) unfinished: u64,
+    pub(super) bytecode_count: Option<u64>,
+    pub(super) inline_depth: Option<RangeInclusive<u64>>,
+}
+
+impl PhaseFacts {
+    pub(super) fn has_code(&mut self, bytecode_count: Option<u64>, inline_depth: Option<u64>) {
+        self.bytecode_count = self.bytecode_count.max(bytecode_count);
+        if let Some(depth) = inline_depth {
+            self.has_depths(&(depth..=depth));
+        }
+    }
+
+    fn has_depths(&mut self, depths: &RangeInclusive<u64>) {
+        let known = self.inline_depth.get_or_insert_with(|| depths.clone());
+        *known = *known.start().min(depths.start())..=*known.end().max(depths.end());
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.failed += other.failed;
+        self.left_open += other.left_open;
+        self.unfinished += other.unfinished;
+        self.bytecode_count = self.bytecode_count.max(other.bytecode_count);
+        if let Some(depths) = &other.inline_depth {
+            self.has_depths(depths);
+        }
+    }
+}
