@@ -86,10 +86,13 @@ impl CallGraph {
 
     /// What is not shown, as a sentence; nothing if all is.
     pub(crate) fn hidden(&self) -> Option<String> {
-        let (nodes, edges) = (self.hidden_nodes, self.hidden_edges);
-        let arrows = plural(edges as u64, "arrow");
-        let functions = plural(nodes as u64, "function");
-        (nodes + edges > 0).then(|| format!("not shown, as they cost little: {functions}, {arrows}"))
+        let hidden = [(self.hidden_nodes, "function"), (self.hidden_edges, "arrow")];
+        let said: Vec<String> = hidden
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| plural(count as u64, word))
+            .collect();
+        (!said.is_empty()).then(|| format!("not shown, as they cost little: {}", said.join(", ")))
     }
 }
 

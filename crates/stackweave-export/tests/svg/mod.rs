@@ -2,6 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "no test program uses all of it")]
 #![allow(clippy::unwrap_used, reason = "what is not there must fail the test")]
 
+use std::collections::BTreeMap;
+
 use roxmltree::{Document, Node};
 
 /// A box or a label: left, top, width, height.
@@ -62,5 +64,29 @@ pub fn shown(name: &str) -> String {
             head.iter().chain(&['…']).chain(tail).collect()
         }
         _ => letters.into_iter().collect(),
+    }
+}
+
+/// Of a call graph, by name: calls, primitive calls, own and total.
+pub fn costs(document: &Document<'_>) -> BTreeMap<String, (u64, u64, i64, i64)> {
+    let cost = |of: Node<'_, '_>| {
+        let text = |name: &str| of.attribute(name).unwrap().to_owned();
+        let count = |name| text(name).parse::<u64>().unwrap();
+        let cost = |name| text(name).parse::<i64>().unwrap();
+        let costs = (count("data-calls"), count("data-primitive"), cost("data-self"), cost("data-total"));
+        (title(of)[0].clone(), costs)
+    };
+    of_class(document, "box").into_iter().map(cost).collect()
+}
+
+/// No box or label of a call graph lies on another.
+pub fn check_overlaps(document: &Document<'_>, what: &str) {
+    let boxes = of_class(document, "box").into_iter().chain(of_class(document, "label"));
+    let rects: Vec<Rect> = boxes.map(|of| rect(child(of, "rect").unwrap())).collect();
+    for (index, a) in rects.iter().enumerate() {
+        for b in &rects[index + 1..] {
+            let apart = a[0] + a[2] <= b[0] || b[0] + b[2] <= a[0] || a[1] + a[3] <= b[1] || b[1] + b[3] <= a[1];
+            assert!(apart, "{what}: {a:?} and {b:?}");
+        }
     }
 }

@@ -1,7 +1,12 @@
 //! Classes that take the place of those in `torch/_dynamo/dynamo_profiler.py`: the same names, fields and methods.
 
+mod dumping;
 mod entry;
+mod keyed;
 mod open_places;
+mod prof_file;
+mod report;
+mod saved_files;
 mod state;
 mod timing;
 

@@ -1,11 +1,18 @@
 //! What was timed, and what is open.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
+use super::dumping;
 use super::entry::ProfilerStackEntry;
 use super::open_places::{OpenPlaces, place};
+use super::report::Report;
+use super::saved_files::SavedFiles;
 
 /// The timings of one compilation: torch's class of this name, with its methods and attributes.
 ///
@@ -14,10 +21,15 @@ use super::open_places::{OpenPlaces, place};
 #[pyclass(module = "stackweave.torch.dynamo", subclass, dict, weakref)]
 pub(crate) struct DynamoProfilerState {
     #[pyo3(get, set)]
-    timings: Py<PyList>,
+    pub(super) timings: Py<PyList>,
     #[pyo3(get, set)]
     stack: Py<PyList>,
     open: OpenPlaces,
+    pub(super) files: SavedFiles,
+    /// What was printed last.
+    pub(super) printed: Option<u64>,
+    /// What was saved last, by the name that was asked for.
+    pub(super) saved: HashMap<PathBuf, u64>,
 }
 
 #[pymethods]
@@ -25,7 +37,8 @@ impl DynamoProfilerState {
     #[new]
     fn new(py: Python<'_>) -> Self {
         let [timings, stack] = [(); 2].map(|()| PyList::empty(py).unbind());
-        Self { timings, stack, open: OpenPlaces::new(py) }
+        let files = SavedFiles::default();
+        Self { timings, stack, open: OpenPlaces::new(py), files, printed: None, saved: HashMap::new() }
     }
 
     /// Keeps the timing of a call.
@@ -94,6 +107,69 @@ impl DynamoProfilerState {
         self.open.stack(py)
     }
 
+    /// A pstats.Stats of all timings, which is saved to a file, too, and printed in short, if that is wanted.
+    ///
+    /// The cumulative time of a caller's edge is that of cProfile: a call of the same function by the same caller inside
+    /// another one is not counted again. caller_edges has both this and the sum over all calls. A file that this state has not
+    /// written is not overwritten: the name gets a number.
+    #[pyo3(signature = (output_file=None, print_raw=false))]
+    fn generate_pstats<'py>(
+        this: &Bound<'py, Self>,
+        output_file: Option<PathBuf>,
+        print_raw: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let report = Self::report(this)?;
+        if print_raw {
+            dumping::print(this.py(), &dumping::raw_table(&report)?)?;
+        }
+        if let Some(path) = output_file.filter(|path| !path.as_os_str().is_empty()) {
+            dumping::save(this, &report, &path)?;
+        }
+        dumping::stats(this.py(), &report)
+    }
+
+    /// Draws the call graph of a file for pstats, whoever wrote it. Gives the path of the picture: svg_file, or that of the
+    /// profile with the suffix .svg, with a number if another file is there. Prints what went wrong, and gives None then.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
+    #[pyo3(signature = (profile_file, svg_file=None))]
+    fn generate_svg(
+        this: &Bound<'_, Self>,
+        profile_file: PathBuf,
+        svg_file: Option<PathBuf>,
+    ) -> PyResult<Option<String>> {
+        let path = dumping::draw(this, &profile_file, svg_file)?;
+        Ok(path.map(|path| path.to_string_lossy().into_owned()))
+    }
+
+    /// Prints all timings, and saves them if a file is named, with a picture of the call graph.
+    ///
+    /// What was printed or saved already is not printed or saved again. A file that this state has not written is not
+    /// overwritten: the name gets a number. The words of torch's environment variable are no names: 1, true, yes and on mean
+    /// that it is printed only, 0, false, no and off that nothing is done. It raises no errors: a compilation goes on.
+    #[pyo3(signature = (output_file=None, generate_svg=true))]
+    fn dump_stats(this: &Bound<'_, Self>, output_file: Option<PathBuf>, generate_svg: bool) -> PyResult<()> {
+        match dumping::dump(this, output_file, generate_svg) {
+            Err(error) if error.is_instance_of::<PyException>(this.py()) => {
+                error.write_unraisable(this.py(), Some(this.as_any()));
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// By function and caller, each as file, line and name: calls, calls that are no recursion of this edge, own time,
+    /// cumulative time as cProfile counts it, and that of all calls as torch counts it. Seconds.
+    #[getter]
+    fn caller_edges<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        Self::report(this)?.edges()
+    }
+
+    /// The files that were saved.
+    #[getter]
+    fn saved_files(&self) -> Vec<String> {
+        self.files.paths().iter().map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+
     fn __getstate__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let py = this.py();
         let kept = this.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?.copy()?;
@@ -120,5 +196,12 @@ impl DynamoProfilerState {
 
     fn __clear__(&mut self) {
         self.open.clear();
+    }
+}
+
+impl DynamoProfilerState {
+    fn report<'py>(this: &Bound<'py, Self>) -> PyResult<Report<'py>> {
+        let timings = this.try_borrow()?.timings.bind(this.py()).clone();
+        Report::of(&timings)
     }
 }

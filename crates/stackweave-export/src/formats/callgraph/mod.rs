@@ -11,7 +11,7 @@ use crate::call_graph::{CallGraph, GraphEdge, GraphNode};
 use crate::error::ExportError;
 use crate::layout::{Link, Size, lay_out};
 use crate::source::Source;
-use crate::svg::{fit, percentage, subject, text_width, thousands};
+use crate::svg::{cost, fit, percentage, subject, text_width, thousands};
 
 const NAME_SIZE: f64 = 12.0;
 const SMALL_SIZE: f64 = 10.5;
@@ -54,7 +54,7 @@ fn box_lines(graph: &CallGraph, node: &GraphNode) -> Vec<String> {
     if !node.named.place.is_empty() {
         lines.push(fit(&node.named.place, WIDEST_NAME, SMALL_SIZE));
     }
-    lines.extend([costs, calls(graph.measure, of)]);
+    lines.extend([costs, format!("{} · {}", cost(graph.measure, of.total), calls(graph.measure, of))]);
     lines
 }
 

@@ -1,0 +1,78 @@
+//! The files of one state. What others have written is never overwritten: the name gets a number.
+
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// More files of one name than anybody looks at.
+const MOST: u32 = 100_000;
+
+#[derive(Default)]
+pub(super) struct SavedFiles {
+    files: Vec<(PathBuf, Stamp)>,
+}
+
+/// What shows that a file is still the one that was written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    file: (u64, u64),
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            file: (metadata.dev(), metadata.ino()),
+            length: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+impl SavedFiles {
+    /// Writes a file, over an older one of this state, or else under a name that is free. Says which.
+    pub(super) fn save(&mut self, wanted: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+        for number in 1..MOST {
+            let path = numbered(wanted, number);
+            let mut options = OpenOptions::new();
+            options.write(true);
+            let options = if self.is_own(&path) { options.truncate(true) } else { options.create_new(true) };
+            let mut file = match options.open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                opened => opened?,
+            };
+            file.write_all(bytes)?;
+            let stamp = Stamp::of(&file.metadata()?);
+            self.files.retain(|(known, _)| *known != path);
+            self.files.push((path.clone(), stamp));
+            return Ok(path);
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// What was saved, in the order in which it was.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|(path, _)| path.clone()).collect()
+    }
+
+    fn is_own(&self, path: &Path) -> bool {
+        let known = self.files.iter().find(|(known, _)| known == path);
+        known.is_some_and(|(_, stamp)| fs::symlink_metadata(path).is_ok_and(|found| Stamp::of(&found) == *stamp))
+    }
+}
+
+/// `out.prof`, `out-2.prof`, `out-3.prof`, ...
+fn numbered(wanted: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        return wanted.to_owned();
+    }
+    let mut name = wanted.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = wanted.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    wanted.with_file_name(name)
+}
