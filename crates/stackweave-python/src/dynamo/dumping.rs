@@ -30,12 +30,21 @@ pub(super) fn save(state: State<'_, '_>, report: &Report<'_>, wanted: &Path) -> 
     let py = state.py();
     let bytes = py.import("marshal")?.call_method1("dumps", (report.table()?,))?.cast_into::<PyBytes>()?;
     let path = state.try_borrow_mut()?.files.save(wanted, bytes.as_bytes())?;
-    let log = py.import("logging")?.call_method1("getLogger", ("stackweave.torch.dynamo",))?;
-    if path != wanted {
-        log.call_method1("warning", ("%s is there already: saved to %s", wanted, &path))?;
-    }
-    log.call_method1("info", ("Saved pstats to %s. Visualize with: snakeviz %s", &path, &path))?;
+    log(py)?.call_method1("info", ("Saved pstats to %s. Visualize with: snakeviz %s", &path, &path))?;
     Ok(path)
+}
+
+/// The same for whoever gets the statistics: another name is logged, too.
+pub(super) fn save_for_caller(state: State<'_, '_>, report: &Report<'_>, wanted: &Path) -> PyResult<()> {
+    let path = save(state, report, wanted)?;
+    if path != wanted {
+        log(state.py())?.call_method1("warning", ("%s is there already: saved to %s", wanted, &path))?;
+    }
+    Ok(())
+}
+
+fn log(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    py.import("logging")?.call_method1("getLogger", ("stackweave.torch.dynamo",))
 }
 
 /// Draws a file as a call graph. Whatever goes wrong is printed.

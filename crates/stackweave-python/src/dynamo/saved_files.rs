@@ -36,14 +36,13 @@ impl SavedFiles {
     pub(super) fn save(&mut self, wanted: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
         for number in 1..MOST {
             let path = numbered(wanted, number);
+            let is_own = self.is_own(&path);
             let mut options = OpenOptions::new();
-            options.write(true);
-            let options = if self.is_own(&path) { options.truncate(true) } else { options.create_new(true) };
-            let mut file = match options.open(&path) {
+            let mut file = match options.write(true).truncate(is_own).create_new(!is_own).open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 opened => opened?,
             };
-            file.write_all(bytes)?;
+            file.write_all(bytes).inspect_err(|_| drop(fs::remove_file(&path)))?;
             let stamp = Stamp::of(&file.metadata()?);
             self.files.retain(|(known, _)| *known != path);
             self.files.push((path.clone(), stamp));

@@ -123,7 +123,7 @@ impl DynamoProfilerState {
             dumping::print(this.py(), &dumping::raw_table(&report)?)?;
         }
         if let Some(path) = output_file.filter(|path| !path.as_os_str().is_empty()) {
-            dumping::save(this, &report, &path)?;
+            dumping::save_for_caller(this, &report, &path)?;
         }
         dumping::stats(this.py(), &report)
     }
