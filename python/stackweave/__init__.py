@@ -54,11 +54,13 @@ if TYPE_CHECKING:
     from ._memory_views import GroupUsage, MemoryTotals, SizeClass
     from ._reading import FunctionCost
     from ._reading_memory import RecordedMemory
+    from ._reading_timing import CallerCost, PhaseCost, Run
     from ._recording import Recording, Summary, open
     from ._trace import Trace, trace
 
 __all__ = [
     "CallTree",
+    "CallerCost",
     "Event",
     "Frame",
     "FunctionCost",
@@ -66,9 +68,11 @@ __all__ = [
     "GroupUsage",
     "Memory",
     "MemoryTotals",
+    "PhaseCost",
     "RecordedMemory",
     "Recording",
     "Registration",
+    "Run",
     "SizeClass",
     "Span",
     "StackweaveError",
@@ -119,6 +123,9 @@ _LATER = {
     "UsageRow": "_memory_usage",
     "UsageTree": "_memory_tree",
     "RecordedMemory": "_reading_memory",
+    "CallerCost": "_reading_timing",
+    "PhaseCost": "_reading_timing",
+    "Run": "_reading_timing",
     "GroupUsage": "_memory_views",
     "MemoryTotals": "_memory_views",
     "SizeClass": "_memory_views",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ._native import CallTree, Event
     from ._reading_memory import RecordedMemory
+    from ._reading_timing import PhaseCost, Run
 
     _Format = Literal[
         "pstats",
@@ -157,6 +158,70 @@ class Reading(_native.Feed):
         profiler: Any = _Profiled(marshal.loads(table))
         return pstats.Stats(profiler)
 
+    def phases(
+        self,
+        *,
+        process: int | None = None,
+        thread: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        kinds: Iterable[_Kind] = (),
+        all: bool = False,
+    ) -> list[PhaseCost]:
+        """What each function took, the one that took longest itself first: top() with callers, failures and bytecode.
+
+        Whatever begins and ends is a phase: those of stackweave.Timing, spans, and calls of a trace. The arguments are
+        those of tree().
+        """
+        from ._reading_timing import phase_costs
+
+        options = _profile_options(None, include, exclude, kinds, False, all)
+        return phase_costs(self._files().phases(_selection(process, thread, start, end), options))
+
+    def runs(
+        self,
+        *,
+        process: int | None = None,
+        thread: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+    ) -> list[Run]:
+        """What was begun by run() of a stackweave.Timing, in the order in which it began.
+
+        Of a run that reaches out of the time asked for, what lies inside is counted. The arguments are those of
+        events().
+        """
+        from ._reading_timing import runs_of
+
+        options = _profile_options(None, (), (), (), False, False)
+        return runs_of(self._files().runs(_selection(process, thread, start, end), options))
+
+    def phases_text(
+        self,
+        limit: int | None = 20,
+        *,
+        sort: Literal["own", "total", "calls", "failed"] = "own",
+        only_runs: bool = False,
+        width: int | None = None,
+        process: int | None = None,
+        thread: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        kinds: Iterable[_Kind] = (),
+        all: bool = False,
+    ) -> str:
+        """The text of the command stackweave phases: at most limit runs, and as many functions.
+
+        No line is longer than width, if that is said. The rest is as for phases().
+        """
+        options = _profile_options(None, include, exclude, kinds, False, all)
+        request = {"sort": sort, "limit": limit, "runs": only_runs, "width": width}
+        return self._files().phases_text(_selection(process, thread, start, end), options, request)
+
     def export(
         self,
         path: str | os.PathLike[str],
@@ -221,6 +286,7 @@ class Reading(_native.Feed):
         counts as one of temporary memory. The rest is as for events().
         """
         from ._reading_memory import RecordedMemory
+    from ._reading_timing import PhaseCost, Run
 
         query = {"tag": tag, "device": None, "temporary": temporary}
         return RecordedMemory(self._files(), _selection(process, thread, start, end), query)

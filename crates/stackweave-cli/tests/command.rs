@@ -1,81 +1,15 @@
 //! The command as its users meet it: arguments in, text and an exit status out.
 #![allow(clippy::unwrap_used, reason = "a helper that can't do its work fails the test")]
 
+mod common;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use common::{Recorded, STACKS, frame, line, text};
 use stackweave_core::{Allocator, EventKind, Field, FieldType, NoNames, RawFrame, Role};
 use stackweave_recording::{Options, Recorder};
-use stackweave_store::{StackTable, label};
-use stackweave_testkit::folder::Folder;
-
-static STACKS: StackTable = StackTable::new();
-
-fn frame(name: &str) -> RawFrame {
-    label(name, "train.py", 7).unwrap()
-}
-
-/// A recording in which `epoch` calls `load` that many times, and `step` once.
-fn record(path: &Path, loads: usize) {
-    let recorder = Recorder::start(Options::new(path), &STACKS, Arc::new(NoNames)).unwrap();
-    recorder.name_thread("trainer");
-    recorder.begin(frame("epoch"));
-    for _ in 0..loads {
-        recorder.begin(frame("load"));
-        recorder.end();
-    }
-    recorder.begin(frame("step"));
-    recorder.allocate(0x1000, 4096, STACKS.intern(&[frame("grow"), frame("step")]));
-    recorder.end();
-    recorder.end();
-    assert_eq!(recorder.stop().error, None);
-}
-
-struct Recorded {
-    folder: Folder,
-}
-
-impl Recorded {
-    fn new() -> Self {
-        Self { folder: Folder::new() }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn with(self, name: &str, loads: usize) -> Self {
-        record(&self.path(name), loads);
-        self
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
-        command.args(arguments).current_dir(self.folder.path()).output().unwrap()
-    }
-
-    /// What a command that succeeds says, on both streams.
-    fn said(&self, arguments: &[&str]) -> (String, String) {
-        let output = self.run(arguments);
-        let texts = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success(), "{texts:?}");
-        texts
-    }
-
-    /// The one sentence of a command that fails.
-    fn failure(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
-        let said = text(&output.stderr);
-        assert_eq!(said.lines().count(), 1, "{said}");
-        said.trim_end().to_owned()
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
 
 /// Notes as tracers write them.
 fn record_notes(path: &Path, demoted: &[&str]) {
@@ -220,12 +154,6 @@ fn measures_of_memory_are_those_of_all_commands() {
     assert!(remarks.contains("never there at once"), "{remarks}");
     let (said, _) = recorded.said(&["diff", "a.swv", "b.swv", "--measure", "peak"]);
     assert!(line(&said, "step").join(" ").starts_with("64.0 KiB 1.00 MiB +960 KiB"), "{said}");
-}
-
-/// The words of the line that holds `name`.
-fn line<'a>(said: &'a str, name: &str) -> Vec<&'a str> {
-    let found = said.lines().find(|line| line.contains(name));
-    found.unwrap_or_else(|| panic!("no {name} in\n{said}")).split_whitespace().collect()
 }
 
 #[test]

@@ -43,6 +43,13 @@ pub struct RunRow {
     pub deepest: usize,
 }
 
+impl RunRow {
+    /// What was said about it, as a JSON object.
+    pub fn attributes_json(&self) -> String {
+        Value::Object(self.attributes.clone()).to_string()
+    }
+}
+
 /// Phases of one name in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunPhase {

@@ -10,6 +10,7 @@ mod memory_history;
 mod memory_stack;
 mod named_process;
 mod profile;
+mod timing;
 mod tree;
 
 use std::ops::Range;
@@ -161,6 +162,37 @@ impl OpenedRecording {
     ) -> PyResult<Bound<'py, PyList>> {
         let profile = profile::of(py, self, &selection, &options)?;
         tree::rows(py, &profile)
+    }
+
+    /// What phases took, by function: rows in the order of the fields of `PhaseCost`.
+    fn phases<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Selection,
+        options: profile::ProfileOptions,
+    ) -> PyResult<Bound<'py, PyList>> {
+        timing::phases(py, &timing::report(py, self, &selection, &options)?)
+    }
+
+    /// What runs took: rows in the order of the fields of `Run`.
+    fn runs<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Selection,
+        options: profile::ProfileOptions,
+    ) -> PyResult<Bound<'py, PyList>> {
+        timing::runs(py, &timing::report(py, self, &selection, &options)?)
+    }
+
+    /// The text of `stackweave phases`.
+    fn phases_text(
+        &self,
+        py: Python<'_>,
+        selection: Selection,
+        options: profile::ProfileOptions,
+        request: timing::PhasesRequest,
+    ) -> PyResult<String> {
+        timing::text(&timing::report(py, self, &selection, &options)?, &request)
     }
 
     /// How much memory was used, by place.

@@ -59,7 +59,7 @@ pub(super) fn aggregate_options(
 
 impl ProfileOptions {
     /// Which frames are shown: internals are not, if nothing is said.
-    fn view(&self) -> PyResult<View> {
+    pub(super) fn view(&self) -> PyResult<View> {
         let kinds = self.kinds.iter().map(|kind| kind_named(kind)).collect::<PyResult<_>>()?;
         let filter = Filter { include: patterns(&self.include), exclude: patterns(&self.exclude), kinds };
         Ok(View { show_all: self.all.unwrap_or(false), filter })
