@@ -70,7 +70,8 @@ fn caller_row(row: &Bound<'_, PyAny>) -> PyResult<CallerRow> {
 }
 
 fn statistics((calls, primitive_calls, own, total): CallerRow) -> CallStatistics {
-    CallStatistics { calls, primitive_calls, own: nanoseconds(own), total: nanoseconds(total) }
+    let (own, total) = (nanoseconds(own), nanoseconds(total));
+    CallStatistics { calls, primitive_calls, own, total, total_of_all: total }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "what no time can be becomes the longest")]

@@ -83,10 +83,10 @@ impl<'py> Report<'py> {
         for (function, row) in self.functions() {
             let callers = PyDict::new(self.py);
             for (caller, edge) in row.callers.rows() {
-                let CallStatistics { calls, primitive_calls, own, total } = edge.cost;
+                let CallStatistics { calls, primitive_calls, own, total, .. } = edge.cost;
                 callers.set_item(caller, (calls, primitive_calls, seconds(own), seconds(total)))?;
             }
-            let CallStatistics { calls, primitive_calls, own, total } = row.cost;
+            let CallStatistics { calls, primitive_calls, own, total, .. } = row.cost;
             table.set_item(function, (primitive_calls, calls, seconds(own), seconds(total), callers))?;
         }
         for (caller, _) in self.functions().iter().flat_map(|(_, row)| row.callers.rows()) {
@@ -103,7 +103,7 @@ impl<'py> Report<'py> {
         for (function, row) in self.functions() {
             let callers = PyDict::new(self.py);
             for (caller, edge) in row.callers.rows() {
-                let CallStatistics { calls, primitive_calls, own, total } = edge.cost;
+                let CallStatistics { calls, primitive_calls, own, total, .. } = edge.cost;
                 let times = (seconds(own), seconds(total), seconds(edge.total_of_all));
                 callers.set_item(caller, (calls, primitive_calls, times.0, times.1, times.2))?;
             }
