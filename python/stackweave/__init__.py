@@ -18,12 +18,17 @@ first asked for.
 >>> with stackweave.memory("heap.swv") as memory:
 ...     main()
 >>> print(memory.peak())
+
+>>> with stackweave.Timing("phases.swv") as timing:
+...     with timing.frame("plan", "query.sql", 3):
+...         plan()
 """
 
 from ._native import (
     CallTree,
     Event,
     Frame,
+    Phase,
     Registration,
     Span,
     StackweaveError,
@@ -56,6 +61,8 @@ if TYPE_CHECKING:
     from ._reading_memory import RecordedMemory
     from ._reading_timing import CallerCost, PhaseCost, Run
     from ._recording import Recording, Summary, open
+    from ._timing import OpenFrame, Timing
+    from ._timing_problems import Problems
     from ._trace import Trace, trace
 
 __all__ = [
@@ -68,7 +75,10 @@ __all__ = [
     "GroupUsage",
     "Memory",
     "MemoryTotals",
+    "OpenFrame",
+    "Phase",
     "PhaseCost",
+    "Problems",
     "RecordedMemory",
     "Recording",
     "Registration",
@@ -77,6 +87,7 @@ __all__ = [
     "Span",
     "StackweaveError",
     "Summary",
+    "Timing",
     "Trace",
     "Traceback",
     "Usage",
@@ -129,6 +140,9 @@ _LATER = {
     "GroupUsage": "_memory_views",
     "MemoryTotals": "_memory_views",
     "SizeClass": "_memory_views",
+    "OpenFrame": "_timing",
+    "Timing": "_timing",
+    "Problems": "_timing_problems",
     "counter": "_live",
     "instant": "_live",
     "span": "_live",

@@ -28,6 +28,7 @@ mod same_process;
 mod stats;
 mod symbolizing;
 mod thread_stacks;
+mod timing;
 mod trace;
 mod traceback_answers;
 mod traceback_object;
@@ -56,6 +57,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     trace::add_to(module)?;
     memory::add_to(module)?;
     dynamo::add_to(module)?;
+    timing::add_to(module)?;
     capture_functions::add_to(module)?;
     module.add_function(wrap_pyfunction!(frame::rebuild_frame, module)?)?;
     module.add_function(wrap_pyfunction!(traceback_answers::rebuild_traceback, module)?)?;

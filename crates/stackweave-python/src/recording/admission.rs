@@ -11,7 +11,7 @@ use crate::errors::StackweaveError;
 
 /// What an event does to the spans of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(crate) enum What {
     Begins,
     Ends,
     Happens,
@@ -19,7 +19,7 @@ pub(super) enum What {
 
 /// Who records it; `None` if nobody does, and an error if the program should have known.
 #[inline]
-pub(super) fn admit(feed: &Feed, what: What) -> PyResult<Option<&Recorder>> {
+pub(crate) fn admit(feed: &Feed, what: What) -> PyResult<Option<&Recorder>> {
     match feed.recording() {
         Some(recorder) => {
             thread_names::tell(feed);

@@ -70,7 +70,8 @@ unsafe fn add_keywords(named: &mut Named, values: *const Object, keys: Object) -
     Ok(())
 }
 
-type Detail<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+/// A name, and the value that it is given.
+pub(crate) type Detail<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// As a JSON object.
 pub(crate) fn details_of(py: Python<'_>, details: &[Detail<'_>]) -> PyResult<Vec<u8>> {
@@ -102,7 +103,7 @@ fn other_details(py: Python<'_>, details: &[Detail<'_>]) -> PyResult<Vec<u8>> {
 
 /// # Safety
 /// `keys` is a tuple of strings, with a value for each.
-unsafe fn keywords(
+pub(crate) unsafe fn keywords(
     py: Python<'_>,
     values: *const Object,
     keys: Object,
@@ -119,12 +120,12 @@ unsafe fn keywords(
     }
 }
 
-fn is(name: &Bound<'_, PyAny>, known: &CStr) -> bool {
+pub(crate) fn is(name: &Bound<'_, PyAny>, known: &CStr) -> bool {
     // SAFETY: names of keywords are strings, compared with a C string.
     unsafe { ffi::PyUnicode_CompareWithASCIIString(name.as_ptr(), known.as_ptr()) == 0 }
 }
 
-fn flag(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn flag(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     match value.cast::<PyBool>() {
         Ok(value) => Ok(value.is_true()),
         Err(_) => Err(PyTypeError::new_err(format!("{name} must be a bool, not {}", type_name(value)))),

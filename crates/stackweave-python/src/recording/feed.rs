@@ -14,6 +14,7 @@ use super::options::options_of;
 use super::{exec_hook, label_cache, this_process, thread_names, waiting};
 use crate::errors::StackweaveError;
 use crate::memory::{MemorySetting, setting_of};
+use crate::timing::{self, TimingState};
 
 /// What a recording leaves in the environment for other programs.
 const VARIABLE: &str = "STACKWEAVE_RECORDING";
@@ -52,6 +53,8 @@ pub(crate) struct Feed {
     serial: AtomicU32,
     /// Whether a trace goes on that writes to it, paused or not.
     is_traced: AtomicBool,
+    /// What records phases, if it is a `Timing`.
+    timing: OnceLock<TimingState>,
 }
 
 impl fmt::Debug for Feed {
@@ -62,7 +65,7 @@ impl fmt::Debug for Feed {
 
 impl Feed {
     #[inline]
-    pub(super) fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         MODES[usize::from(self.mode.load(Ordering::Relaxed)) % MODES.len()]
     }
 
@@ -96,6 +99,17 @@ impl Feed {
         self.recorder.get().ok_or_else(|| StackweaveError::new_err(self.mode().complaint().unwrap_or("no recorder")))
     }
 
+    /// What records phases, if it is a `Timing` that has begun.
+    #[inline]
+    pub(crate) fn timing(&self) -> Option<&TimingState> {
+        self.timing.get()
+    }
+
+    /// Takes phases from now on. They are given back if it does already.
+    pub(crate) fn set_timing(&self, timing: TimingState) -> Result<(), TimingState> {
+        self.timing.set(timing)
+    }
+
     pub(super) fn serial(&self) -> u32 {
         self.serial.load(Ordering::Relaxed)
     }
@@ -110,6 +124,11 @@ impl Feed {
 }
 
 impl Mode {
+    /// Whether what has begun before ends in the recording.
+    pub(crate) fn takes_ends(self) -> bool {
+        matches!(self, Self::Recording | Self::Resumed | Self::Traced | Self::Paused)
+    }
+
     /// Why nothing can be fed; `None` if it can, or is left out in silence.
     pub(super) fn complaint(self) -> Option<&'static str> {
         match self {
@@ -131,6 +150,7 @@ impl Feed {
             recorder: OnceLock::new(),
             serial: AtomicU32::new(0),
             is_traced: AtomicBool::new(false),
+            timing: OnceLock::new(),
         }
     }
 
@@ -182,6 +202,10 @@ impl Feed {
         self.set_mode(if by_program { Mode::Stopped } else { Mode::Over });
         let summary = py.detach(|| recorder.stop());
         label_cache::clear(py);
+        if let Some(timing) = self.timing() {
+            timing.stopped();
+            timing::clear(py);
+        }
         tuple_of(py, &summary)
     }
 
@@ -228,6 +252,9 @@ impl Feed {
     fn _forked(&self) {
         if self.serial() != 0 {
             self.serial.store(thread_names::next_serial(), Ordering::Relaxed);
+        }
+        if let Some(timing) = self.timing() {
+            timing.forked();
         }
     }
 

@@ -18,9 +18,11 @@ mod this_process;
 mod thread_names;
 mod waiting;
 
-pub(crate) use arguments::details_of;
+pub(crate) use admission::{What, admit};
+pub(crate) use arguments::{Detail, details_of, flag, is, keywords};
 pub(crate) use feed::Feed;
 pub(crate) use label_cache::frame_of;
+pub(crate) use open_spans::{count as open_span_count, cut as cut_spans};
 pub(crate) use thread_names::{name_of_this_thread, name_threads};
 
 use pyo3::prelude::*;

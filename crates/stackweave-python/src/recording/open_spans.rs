@@ -24,6 +24,18 @@ pub(super) fn ends(feed: &Feed) -> bool {
     with_spans(feed, Vec::pop).flatten().unwrap_or(true)
 }
 
+/// How many have begun here since the first pause and not ended.
+pub(crate) fn count(feed: &Feed) -> usize {
+    if feed.recording().is_some() { 0 } else { with_spans(feed, |spans| spans.len()).unwrap_or(0) }
+}
+
+/// All but the first so many have ended, as nobody says of them any more.
+pub(crate) fn cut(feed: &Feed, count: usize) {
+    if feed.recording().is_none() {
+        with_spans(feed, |spans| spans.truncate(count));
+    }
+}
+
 /// `None` at the end of the thread, or if a signal handler came in between.
 fn with_spans<R>(feed: &Feed, work: impl FnOnce(&mut Vec<bool>) -> R) -> Option<R> {
     let serial = feed.serial();

@@ -1,10 +1,12 @@
 //! Options of a recording, as the Python part gives them: checked, in plain numbers.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use stackweave_recording::clock::ClockSource;
 use stackweave_recording::{Options, Ring, WhenFull};
 
 use crate::errors::StackweaveError;
@@ -17,6 +19,9 @@ pub(super) fn options_of(given: &Bound<'_, PyDict>) -> PyResult<Options> {
     let path: PathBuf = value("path")?.extract()?;
     let ring: Option<(Option<u64>, Option<f64>)> = value("ring")?.extract()?;
     let flush_every: f64 = value("flush_every")?.extract()?;
+    // What only some recordings have: phases, and a clock of the program's, whose nanoseconds are the recording's.
+    let is = |name: &str| given.get_item(name)?.map_or(Ok(false), |value| value.extract());
+    let extra = if is("timing")? { BTreeMap::from([("timing".to_owned(), "1".to_owned())]) } else { BTreeMap::new() };
     Ok(Options {
         memory: value("memory")?.extract()?,
         when_full: if value("drop")?.extract()? { WhenFull::Drop } else { WhenFull::Block },
@@ -27,6 +32,8 @@ pub(super) fn options_of(given: &Bound<'_, PyDict>) -> PyResult<Options> {
         subprocesses: value("subprocesses")?.extract()?,
         overwrite: value("overwrite")?.extract()?,
         python: value("python")?.extract()?,
+        clock: is("own_clock")?.then_some(ClockSource::Monotonic),
+        extra,
         ..Options::new(path)
     })
 }
