@@ -18,6 +18,7 @@ mod recording;
 mod report;
 mod statistics;
 mod symbolize;
+mod timing;
 mod trace;
 
 use std::io::{self, Write};
@@ -36,6 +37,7 @@ pub fn main() -> ExitCode {
         Ok(Command::Symbolize { contender }) => symbolize::resolve_here(&contender),
         Ok(Command::Recording { job }) => recording::here(&job),
         Ok(Command::Export { job }) => export::here(&job),
+        Ok(Command::Timing { job }) => timing::here(&job),
         Err(problem) => Err(io::Error::other(format!("{problem}\n{}", options::USAGE))),
     };
     match outcome {
@@ -84,6 +86,12 @@ fn bench(options: &Options) -> io::Result<()> {
                 out.flush()?;
                 let tables = stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;
                 write!(out, "\n{tables}")?;
+            }
+            Area::Timing => {
+                let stage = timing::Stage::set(options)?;
+                write!(out, "{}", stage.describe())?;
+                out.flush()?;
+                stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;
             }
             Area::Export => {
                 let stage = export::Stage::set()?;

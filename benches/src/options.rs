@@ -6,7 +6,7 @@ pub(crate) const USAGE: &str = "\
 usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--package PATH] [--json PATH]
 
   --area AREA  measure this area only (default: all; there are: native, symbolize, record, recording, trace,
-               memory, export, python, host)
+               memory, timing, export, python, host)
   --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
   --quick      fewer rounds: a look, not a result
   --package PATH
@@ -28,6 +28,10 @@ pub(crate) enum Command {
     },
     /// Hidden: records or reads a recording, in this process.
     Recording {
+        job: Vec<String>,
+    },
+    /// Hidden: records phases, or reads them, in this process.
+    Timing {
         job: Vec<String>,
     },
     /// Hidden: exports a recording, or has a peer do so.
@@ -55,19 +59,21 @@ pub(crate) enum Area {
     Recording,
     Trace,
     Memory,
+    Timing,
     Export,
     Python,
     Host,
 }
 
 impl Area {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Native,
         Self::Symbolize,
         Self::Record,
         Self::Recording,
         Self::Trace,
         Self::Memory,
+        Self::Timing,
         Self::Export,
         Self::Python,
         Self::Host,
@@ -82,6 +88,7 @@ impl Area {
             Self::Recording => "recording",
             Self::Trace => "trace",
             Self::Memory => "memory",
+            Self::Timing => "timing",
             Self::Export => "export",
             Self::Python => "python",
             Self::Host => "host",
@@ -109,6 +116,7 @@ impl Effort {
 pub(crate) const FIRST_CAPTURE: &str = "first-capture";
 pub(crate) const SYMBOLIZE: &str = "symbolize";
 pub(crate) const RECORDING: &str = "recording";
+pub(crate) const TIMING: &str = "timing";
 pub(crate) const EXPORT: &str = "export";
 
 pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
@@ -122,6 +130,9 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
     }
     if arguments.peek().is_some_and(|first| first == RECORDING) {
         return Ok(Command::Recording { job: arguments.skip(1).collect() });
+    }
+    if arguments.peek().is_some_and(|first| first == TIMING) {
+        return Ok(Command::Timing { job: arguments.skip(1).collect() });
     }
     if arguments.peek().is_some_and(|first| first == EXPORT) {
         return Ok(Command::Export { job: arguments.skip(1).collect() });
@@ -196,6 +207,7 @@ mod tests {
             Ok(Command::FirstCapture { peer: "framehop".into(), depth: 30 })
         );
         assert_eq!(parsed("recording calls 1"), Ok(Command::Recording { job: vec!["calls".into(), "1".into()] }));
+        assert_eq!(parsed("timing pairs"), Ok(Command::Timing { job: vec!["pairs".into()] }));
         assert_eq!(parsed("export record"), Ok(Command::Export { job: vec!["record".into()] }));
         assert_eq!(parsed("symbolize blazesym"), Ok(Command::Symbolize { contender: "blazesym".into() }));
     }

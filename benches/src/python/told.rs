@@ -4,7 +4,7 @@ use crate::report::{Case, Entry, Outcome, json};
 use crate::statistics::median;
 
 /// All that the scripts may speak of; ours comes first in every case.
-pub(super) const CONTENDERS: [&str; 53] = [
+pub(super) const CONTENDERS: [&str; 60] = [
     "ours",
     "ours, id",
     "ours, Python",
@@ -15,6 +15,11 @@ pub(super) const CONTENDERS: [&str; 53] = [
     "ours, Python allocators",
     "ours, aggregate",
     "ours, sampled",
+    "ours, token",
+    "ours, drop-in",
+    "recorder only",
+    "Instant, list",
+    "Instant, totals",
     "PyTorch's way",
     "torch",
     "torch fast",
@@ -46,6 +51,8 @@ pub(super) const CONTENDERS: [&str; 53] = [
     "scalene",
     "heaptrack",
     "cProfile",
+    "contextlib",
+    "a call",
     "capture only",
     "lz4 of words",
     "zstd of words",

@@ -7,7 +7,7 @@
 mod allocations;
 pub(crate) mod calls;
 mod limits;
-mod outcome;
+pub(crate) mod outcome;
 pub(crate) mod peers;
 mod plan;
 mod program;

@@ -62,7 +62,7 @@ impl Outcome {
 }
 
 /// Prints one figure, as the scripts do.
-pub(super) fn tell(bench: &str, case: &str, unit: &str, peer: &str, cost: f64) -> io::Result<()> {
+pub(crate) fn tell(bench: &str, case: &str, unit: &str, peer: &str, cost: f64) -> io::Result<()> {
     let told = Told::new(bench, case, unit, peer, cost);
     let told = told.ok_or_else(|| io::Error::other(format!("unknown: {peer:?} or {unit:?}")))?;
     writeln!(io::stdout(), "{}", told.to_line())

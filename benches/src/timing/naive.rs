@@ -1,0 +1,86 @@
+//! What a program does that times its phases itself: the system's clock, a stack, and a list or a table.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// Every phase, kept.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    open: Vec<(u64, Instant)>,
+    pub(super) ended: Vec<(u64, Instant, Duration)>,
+}
+
+impl Listed {
+    #[inline]
+    pub(super) fn push(&mut self, name: u64) {
+        self.open.push((name, Instant::now()));
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) {
+        if let Some((name, began)) = self.open.pop() {
+            self.ended.push((name, began, began.elapsed()));
+        }
+    }
+}
+
+/// Calls, own and total time of each phase; no events, no callers.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    open: Vec<(u64, Instant, Duration)>,
+    by_name: HashMap<u64, Cost>,
+}
+
+#[derive(Debug, Default)]
+struct Cost {
+    calls: u64,
+    open: u32,
+    own: Duration,
+    total: Duration,
+}
+
+impl Totals {
+    #[inline]
+    pub(super) fn push(&mut self, name: u64) {
+        self.by_name.entry(name).or_default().open += 1;
+        self.open.push((name, Instant::now(), Duration::ZERO));
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) {
+        let Some((name, began, inside)) = self.open.pop() else { return };
+        let took = began.elapsed();
+        if let Some((_, _, inside)) = self.open.last_mut() {
+            *inside += took;
+        }
+        let cost = self.by_name.entry(name).or_default();
+        cost.calls += 1;
+        cost.open -= 1;
+        cost.own += took.saturating_sub(inside);
+        if cost.open == 0 {
+            cost.total += took;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_count_what_was_told() {
+        let (mut listed, mut totals) = (Listed::default(), Totals::default());
+        for name in [1, 2, 1] {
+            listed.push(name);
+            totals.push(name);
+        }
+        for _ in 0..4 {
+            listed.pop();
+            totals.pop();
+        }
+        assert_eq!(listed.ended.iter().map(|(name, _, _)| *name).collect::<Vec<_>>(), [1, 2, 1]);
+        let first = &totals.by_name[&1];
+        assert_eq!((first.calls, first.open, totals.by_name[&2].calls), (2, 0, 1));
+        assert!(first.total >= first.own);
+    }
+}
