@@ -58,7 +58,7 @@ fn named(name: &str, filename: &str, statistics: CallStatistics) -> CalledFuncti
 
 #[test]
 fn nothing_that_is_given_is_too_odd() {
-    let cost = |own, total| CallStatistics { calls: 2, primitive_calls: 1, own, total };
+    let cost = |own, total| CallStatistics { calls: 2, primitive_calls: 1, own, total, total_of_all: total };
     let functions = vec![
         named("</text>&\n", "/a/<b>.py", cost(i64::MAX, i64::MAX)),
         named("<built-in method>", "~", cost(i64::MAX, i64::MIN)),
@@ -83,7 +83,7 @@ fn two_hundred_functions_lie_side_by_side() {
         let mut random = Random::new(seed);
         let mut statistics = |most: i64| {
             let total = 1_000_000 + i64::try_from(random.below(1_000_000)).unwrap() * most;
-            CallStatistics { calls: 3, primitive_calls: 2, own: total / 100, total }
+            CallStatistics { calls: 3, primitive_calls: 2, own: total / 100, total, total_of_all: total }
         };
         let functions = (0..200).map(|number| named(&format!("f{number}"), "a.py", statistics(9))).collect();
         let costs: Vec<CallStatistics> = (0..600).map(|_| statistics(1)).collect();
