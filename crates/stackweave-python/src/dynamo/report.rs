@@ -30,14 +30,7 @@ struct Told<'py> {
 
 pub(super) struct FunctionRow<'py> {
     pub(super) cost: CallStatistics,
-    callers: Keyed<'py, EdgeRow>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct EdgeRow {
-    cost: CallStatistics,
-    /// The time of all calls, also of those inside each other.
-    total_of_all: i64,
+    callers: Keyed<'py, CallStatistics>,
 }
 
 pub(super) struct Report<'py> {
@@ -65,10 +58,9 @@ impl<'py> Report<'py> {
         count(&mut row.cost, told, told.is_primitive_call);
         let Some(file) = &told.caller_filename else { return Ok(()) };
         let (name, line) = (caller_name(py, told), told.caller_firstlineno.unwrap_or(0));
-        let edge = row.callers.of(key(file, line, &name)?, EdgeRow::default)?;
+        let edge = row.callers.of(key(file, line, &name)?, CallStatistics::default)?;
         let is_outermost = told.is_primitive_call || !is_edge_open(told, &name, file, line)?;
-        count(&mut edge.cost, told, is_outermost);
-        edge.total_of_all = edge.total_of_all.saturating_add(told.cumtime_ns);
+        count(edge, told, is_outermost);
         Ok(())
     }
 
@@ -83,7 +75,7 @@ impl<'py> Report<'py> {
         for (function, row) in self.functions() {
             let callers = PyDict::new(self.py);
             for (caller, edge) in row.callers.rows() {
-                let CallStatistics { calls, primitive_calls, own, total, .. } = edge.cost;
+                let CallStatistics { calls, primitive_calls, own, total, .. } = *edge;
                 callers.set_item(caller, (calls, primitive_calls, seconds(own), seconds(total)))?;
             }
             let CallStatistics { calls, primitive_calls, own, total, .. } = row.cost;
@@ -103,8 +95,8 @@ impl<'py> Report<'py> {
         for (function, row) in self.functions() {
             let callers = PyDict::new(self.py);
             for (caller, edge) in row.callers.rows() {
-                let CallStatistics { calls, primitive_calls, own, total, .. } = edge.cost;
-                let times = (seconds(own), seconds(total), seconds(edge.total_of_all));
+                let CallStatistics { calls, primitive_calls, own, total, total_of_all } = *edge;
+                let times = (seconds(own), seconds(total), seconds(total_of_all));
                 callers.set_item(caller, (calls, primitive_calls, times.0, times.1, times.2))?;
             }
             edges.set_item(function, callers)?;
@@ -125,7 +117,7 @@ impl<'py> Report<'py> {
         };
         for (function, row) in self.functions() {
             add(function, &row.cost)?;
-            row.callers.rows().iter().try_for_each(|(caller, edge)| add(caller, &edge.cost))?;
+            row.callers.rows().iter().try_for_each(|(caller, edge)| add(caller, edge))?;
         }
         Ok(hasher.finish())
     }
@@ -143,6 +135,7 @@ fn caller_name<'py>(py: Python<'py>, told: &Told<'py>) -> Bound<'py, PyString> {
 fn count(cost: &mut CallStatistics, told: &Told<'_>, is_outermost: bool) {
     cost.calls += 1;
     cost.own = cost.own.saturating_add(told.tottime_ns);
+    cost.total_of_all = cost.total_of_all.saturating_add(told.cumtime_ns);
     if is_outermost {
         cost.primitive_calls += 1;
         cost.total = cost.total.saturating_add(told.cumtime_ns);
