@@ -101,6 +101,17 @@ class Fields(unittest.TestCase):
         with self.assertRaises(TypeError):
             DynamoProfilerState().push("f", None, 1, 2)
 
+    def test_a_subclass_may_take_arguments(self):
+        class Named(DynamoProfilerState):
+            def __init__(self, name):
+                super().__init__()
+                self.name = name
+
+        self.assertEqual((Named("a").name, Named(name="b").stack), ("a", []))
+        for arguments, keywords in [((1,), {}), ((), {"name": 1})]:
+            with self.assertRaisesRegex(TypeError, "takes no arguments"):
+                DynamoProfilerState(*arguments, **keywords)
+
     def test_cycles_are_collected(self):
         class State(DynamoProfilerState):
             pass

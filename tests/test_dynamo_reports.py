@@ -120,6 +120,15 @@ class Dumps(ReportCase):
             self.dumped(self.caller().state, pathlib.Path(self.folder, "profile"))
         self.assertEqual(self.names(), ["profile", "profile-2", "profile-2.svg", "profile.svg"])
 
+    def test_a_folder_whose_name_is_no_utf8(self):
+        folder = self.path("\udcff")
+        os.mkdir(folder)
+        state, path = self.caller().state, os.path.join(folder, "a.prof")
+        self.dumped(state, path)
+        self.assertEqual(state.saved_files, [path, os.path.join(folder, "a.svg")])
+        with self.printed():
+            self.assertEqual(state.generate_svg(path), os.path.join(folder, "a.svg"))
+
     def test_the_words_of_the_environment_are_no_files(self):
         before = os.getcwd()
         os.chdir(self.folder)

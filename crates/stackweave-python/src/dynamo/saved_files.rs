@@ -1,5 +1,6 @@
 //! The files of one state. What others have written is never overwritten: the name gets a number.
 
+use std::ffi::OsStr;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -52,8 +53,8 @@ impl SavedFiles {
     }
 
     /// What was saved, in the order in which it was.
-    pub(super) fn paths(&self) -> Vec<PathBuf> {
-        self.files.iter().map(|(path, _)| path.clone()).collect()
+    pub(super) fn paths(&self) -> impl Iterator<Item = &OsStr> {
+        self.files.iter().map(|(path, _)| path.as_os_str())
     }
 
     fn is_own(&self, path: &Path) -> bool {

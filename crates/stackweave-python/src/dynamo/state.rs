@@ -1,11 +1,12 @@
 //! What was timed, and what is open.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 use super::dumping;
@@ -34,11 +35,22 @@ pub(crate) struct DynamoProfilerState {
 
 #[pymethods]
 impl DynamoProfilerState {
+    /// Subclasses may have an __init__ with arguments.
     #[new]
-    fn new(py: Python<'_>) -> Self {
+    #[classmethod]
+    #[pyo3(signature = (*arguments, **keywords), text_signature = "()")]
+    fn new(
+        class: &Bound<'_, PyType>,
+        arguments: &Bound<'_, PyTuple>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let py = class.py();
+        if class.is(py.get_type::<Self>()) && (!arguments.is_empty() || keywords.is_some()) {
+            return Err(PyTypeError::new_err("DynamoProfilerState() takes no arguments"));
+        }
         let [timings, stack] = [(); 2].map(|()| PyList::empty(py).unbind());
         let files = SavedFiles::default();
-        Self { timings, stack, open: OpenPlaces::new(py), files, printed: None, saved: HashMap::new() }
+        Ok(Self { timings, stack, open: OpenPlaces::new(py), files, printed: None, saved: HashMap::new() })
     }
 
     /// Keeps the timing of a call.
@@ -136,9 +148,8 @@ impl DynamoProfilerState {
         this: &Bound<'_, Self>,
         profile_file: PathBuf,
         svg_file: Option<PathBuf>,
-    ) -> PyResult<Option<String>> {
-        let path = dumping::draw(this, &profile_file, svg_file)?;
-        Ok(path.map(|path| path.to_string_lossy().into_owned()))
+    ) -> PyResult<Option<OsString>> {
+        Ok(dumping::draw(this, &profile_file, svg_file)?.map(PathBuf::into_os_string))
     }
 
     /// Prints all timings, and saves them if a file is named, with a picture of the call graph.
@@ -166,8 +177,8 @@ impl DynamoProfilerState {
 
     /// The files that were saved.
     #[getter]
-    fn saved_files(&self) -> Vec<String> {
-        self.files.paths().iter().map(|path| path.to_string_lossy().into_owned()).collect()
+    fn saved_files(&self) -> Vec<&OsStr> {
+        self.files.paths().collect()
     }
 
     fn __getstate__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
