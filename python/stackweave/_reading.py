@@ -286,7 +286,6 @@ class Reading(_native.Feed):
         counts as one of temporary memory. The rest is as for events().
         """
         from ._reading_memory import RecordedMemory
-    from ._reading_timing import PhaseCost, Run
 
         query = {"tag": tag, "device": None, "temporary": temporary}
         return RecordedMemory(self._files(), _selection(process, thread, start, end), query)
