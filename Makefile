@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-python lint bench fuzz deps-debian
+.PHONY: help demo test test-python test-torch lint bench fuzz deps-debian
 
 FUZZ_SECONDS := 60
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
@@ -24,6 +24,9 @@ test: ## set up, fuzz for a moment, then run every test: doc, unit and integrati
 
 test-python: ## build the Python package and test it on every Python of the machine
 	@scripts/test-python
+
+test-torch: ## test what is about torch, with TORCH_VERSIONS from PyPI (the newest; 5 GB each)
+	@scripts/test-torch
 
 lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, file lengths, the C header, other platforms
 	cargo fmt --all --check
