@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import os
-import shutil
 import sys
 import types
 import unittest
@@ -16,7 +15,6 @@ from tests.recordings import RecordingCase
 from tests.support import run_python
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
-HAS_COMPILER = shutil.which("g++") is not None
 CODECACHE = "torch._inductor.codecache"
 
 GENERATED = "/cache/ab/cab.py"
@@ -176,28 +174,23 @@ def _(x):
 
 class Net(torch.nn.Module):
     def block(self, x):
-        return look(x.sin()) + 1
+        return look(x)
 
     def forward(self, x):
-        y = self.block(x * 2)
-        return y.cos()
-
-
-def extra(stack):
-    return [(frame.name, frame.filename, frame.line) for frame in stack if frame.kind == "extra"]
+        y = self.block(x)
+        return y.t()
 
 
 net = torch.compile(Net(), backend="inductor")
-x = torch.ones(1_000_000)
+x = torch.rand(1_000, 1_000)
 for got in (net(x), net(x)):
-    assert torch.allclose(got, ((x * 2).sin() + 1).cos())
+    assert torch.equal(got, x.t())
 """
 
 
 @unittest.skipUnless(HAS_TORCH, "torch is not installed")
-@unittest.skipUnless(HAS_COMPILER, "g++ is not installed")
 class Inductor(RecordingCase):
-    """With code that Inductor generates in fact, in a process of its own and with a cache of its own."""
+    """With code that Inductor generates in fact, in a process and a cache of its own. No kernel needs a compiler."""
 
     def setUp(self):
         super().setUp()
@@ -206,8 +199,8 @@ class Inductor(RecordingCase):
             file.write(MODEL)
         lines = MODEL.splitlines()
         self.expected = [
-            ("block", self.model, lines.index("        return look(x.sin()) + 1") + 1),
-            ("forward", self.model, lines.index("        y = self.block(x * 2)") + 1),
+            ("block", lines.index("        return look(x)") + 1),
+            ("forward", lines.index("        y = self.block(x)") + 1),
         ]
 
     def test_generated_code_leads_back_to_the_model(self):
@@ -220,7 +213,7 @@ for captured in seen:
     frames = [frame for frame in captured.frames if frame.kind != "native"]
     place = [frame.kind for frame in frames].index("extra")
     print(frames[place - 1].kind, frames[place - 1].name, frames[place - 1].filename.startswith(sys.path[0]))
-    print(extra(frames))
+    print([(frame.name, frame.line) for frame in frames if frame.kind == "extra" and frame.filename == {self.model!r}])
 with stackweave.memory(sys.argv[1]):
     net(x)
 """
@@ -229,4 +222,8 @@ with stackweave.memory(sys.argv[1]):
         printed = self.run_script(script, stderr=".*", **environment)
         self.assertEqual(printed.splitlines(), ["python call True", str(self.expected)] * 2)
         rows = [row for row in stackweave.open(self.path).memory().peak() if row.bytes >= 4_000_000]
-        self.assertIn(self.expected, [extra(row.stack) for row in rows])
+        self.assertIn(self.expected, [self.of_the_model(row.stack) for row in rows])
+
+    def of_the_model(self, stack):
+        """Older versions have frames of torch's own among them."""
+        return [(name, line) for name, filename, line in extra(stack) if filename == self.model]
