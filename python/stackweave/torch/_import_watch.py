@@ -1,0 +1,104 @@
+"""Tells when a module has been imported, without importing it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from importlib.abc import Loader, MetaPathFinder
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+
+class ImportWatch(MetaPathFinder):
+    """Calls a function once, when the module is there: at once if it is already, after its import otherwise.
+
+    The function must not raise: it is called in the middle of an import statement.
+    """
+
+    def __init__(self, name: str, imported: Callable[[], None]) -> None:
+        self._name = name
+        self._imported = imported
+        self._lock = threading.Lock()
+        self._is_wanted = False
+        self._asking = threading.local()
+
+    def start(self) -> None:
+        self._is_wanted = True
+        sys.meta_path.insert(0, self)
+        # Another thread may have begun to import it before that, and need not have seen it.
+        if _is_imported(self._name):
+            self.loaded()
+
+    def stop(self) -> None:
+        """Also from a function of this one, or a second time."""
+        self._is_wanted = False
+        with contextlib.suppress(ValueError):
+            sys.meta_path.remove(self)
+
+    def loaded(self) -> None:
+        with self._lock:
+            is_first, self._is_wanted = self._is_wanted, False
+        if is_first:
+            self.stop()
+            self._imported()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
+    ) -> ModuleSpec | None:
+        """What the other finders find, so that it is known when that has been loaded."""
+        if fullname != self._name or getattr(self._asking, "now", False):
+            return None
+        self._asking.now = True
+        try:
+            spec = self._found_by_others(path, target)
+        finally:
+            self._asking.now = False
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Watched(spec.loader, self)
+        return spec
+
+    def _found_by_others(self, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
+        for finder in list(sys.meta_path):
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = None if find is None else find(self._name, path, target)
+            if spec is not None:
+                return spec
+        return None
+
+
+class _Watched(Loader):
+    """A loader that tells when it has loaded. The module keeps its own."""
+
+    def __init__(self, loader: Any, watch: ImportWatch) -> None:
+        self._loader = loader
+        self._watch = watch
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        self._watch.loaded()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+
+def _is_imported(name: str) -> bool:
+    """Whether the module is there. If another thread imports it just now, it is waited for."""
+    if name not in sys.modules:
+        return False
+    try:
+        __import__(name)
+    except ImportError:
+        return False
+    return True
