@@ -437,6 +437,24 @@ class Life(RecordingCase):
                 self.assertTrue(os.path.getsize(exported))
             self.assertEqual(len(list(timing.events())), 6)
 
+    def test_phases_and_runs_can_be_read_while_it_records(self):
+        with stackweave.Timing(clock=FakeClock()) as timing:
+            with timing.run("compile", "model.py", 3, attempt=1) as run:
+                timing.push("f", "model.py", 9, bytecode_count=40, inline_depth=1)
+                timing.pop(failed=True, error="no")
+                (row,) = timing.runs()
+                self.assertEqual(
+                    (row.name, row.line, row.unfinished, row.attributes), ("compile", 3, True, {"attempt": 1})
+                )
+                run.note(graphs=2)
+            (row,) = timing.runs()
+            self.assertEqual((row.unfinished, row.failed, row.attributes), (False, False, {"attempt": 1, "graphs": 2}))
+            phases = {phase.function: phase for phase in timing.phases()}
+            self.assertEqual(
+                (phases["f"].failed, phases["f"].bytecode_count, phases["f"].inline_depth), (1, 40, (1, 1))
+            )
+            self.assertIn("model.py:9", timing.phases_text())
+
     def test_what_comes_after_its_end_is_ignored(self):
         timing = stackweave.Timing(self.path)
         phase = timing.frame("open").__enter__()

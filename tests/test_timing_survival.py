@@ -153,6 +153,26 @@ print([event.name for event in timing.events()], left())
             self.run_script(script, TMPDIR=self.folder, PYTHONWARNINGS="ignore"), "['in the parent', None] []\n"
         )
 
+    def test_a_clock_of_the_programs_goes_on_in_a_child(self):
+        script = """
+timing.stop()
+now = [1000]
+timing = stackweave.Timing(sys.argv[1], overwrite=True, clock=lambda: now[0])
+timing.push("around")
+now[0] += 70
+child = os.fork()
+timing.push("child" if child == 0 else "parent")
+now[0] += 5 if child == 0 else 300
+timing.pop()
+timing.pop()
+timing.stop()
+if child:
+    os.waitpid(child, 0)
+"""
+        self.run_script(START + script, PYTHONWARNINGS="ignore")
+        rows = {key[2]: round(row[3] * 1e9) for key, row in stackweave.open(self.folder).stats().stats.items()}
+        self.assertEqual(rows, {"around": 370 + 5, "parent": 300, "child": 5})
+
     def test_what_is_open_on_other_threads_is_none_of_the_childs(self):
         script = """
 begun, finished = threading.Event(), threading.Event()
@@ -179,6 +199,22 @@ assert not timing.problems(), timing.problems()
 """
         # 3.12 on warns of a fork where there are threads.
         self.run_script(START + script, PYTHONWARNINGS="ignore")
+
+
+class Programs(RecordingCase):
+    def test_a_program_that_a_recording_one_has_started(self):
+        script = """
+import stackweave
+timing = stackweave.Timing.from_environment()
+with timing.frame("in another program"):
+    pass
+timing.stop()
+"""
+        self.assertIsNone(stackweave.Timing.from_environment())
+        with stackweave.Recording(self.path, subprocesses=True):
+            subprocess.run([PYTHON, "-c", script], check=True, cwd=ROOT, timeout=120)
+        self.assertEqual(len(self.files()), 2)
+        self.assertEqual(told(stackweave.open(self.folder)), [("begin", "in another program"), ("end",)])
 
 
 class Ends(RecordingCase):
@@ -415,6 +451,25 @@ class Oddities(RecordingCase):
         self.assertEqual(pairs(timing), (Counter({"a": 1, "b": 1}), []))
         details = [event.details for event in timing.events() if event.details]
         self.assertEqual([list(each) for each in details], [["omitted_bytes"]] * 2)
+
+    def test_phases_leave_no_memory_behind(self):
+        def work(rounds):
+            for _ in rounds:
+                timing.push("outer", "f.py", 3)
+                timing.push("inner")
+                timing.pop()
+                timing.pop()
+
+        with stackweave.Timing() as timing:
+            rounds = [None] * 5000
+            gc.disable()
+            self.addCleanup(gc.enable)
+            counts = []
+            for _ in range(4):
+                before = sys.getallocatedblocks()
+                work(rounds)
+                counts.append(sys.getallocatedblocks() - before)
+        self.assertLess(min(counts), 5)
 
     def test_collections_of_garbage_in_the_middle(self):
         """With code that is run at any allocation, and tells of phases itself."""

@@ -26,12 +26,41 @@ impl Entry {
     }
 }
 
+/// The oldest first. One is had most of the time, and lies here.
 #[derive(Debug, Default)]
-pub(super) struct Entries(Mutex<Vec<Entry>>);
+struct Stack {
+    first: Option<Entry>,
+    more: Vec<Entry>,
+}
+
+impl Stack {
+    fn push(&mut self, entry: Entry) {
+        if self.first.is_none() && self.more.is_empty() {
+            self.first = Some(entry);
+        } else {
+            self.more.push(entry);
+        }
+    }
+
+    /// The last one for which this is true.
+    fn find(&mut self, is_it: impl Fn(&Entry) -> bool) -> Option<&mut Entry> {
+        self.more.iter_mut().rfind(|entry| is_it(entry)).or_else(|| self.first.as_mut().filter(|entry| is_it(entry)))
+    }
+
+    fn take(&mut self, is_it: impl Fn(&Entry) -> bool) -> Option<Entry> {
+        match self.more.iter().rposition(&is_it) {
+            Some(place) => Some(self.more.remove(place)),
+            None => self.first.take_if(|entry| is_it(entry)),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Entries(Mutex<Stack>);
 
 impl Entries {
     /// No code of Python's runs while this is held.
-    fn locked(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn locked(&self) -> MutexGuard<'_, Stack> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -39,25 +68,19 @@ impl Entries {
         self.locked().push(entry);
     }
 
-    /// The last one of the calling thread.
+    /// The last one of the calling thread, or of another one if there is none of it.
     pub(super) fn take(&self) -> Option<Entry> {
         let (mut entries, here) = (self.locked(), this_thread());
-        let place = entries.iter().rposition(|entry| entry.thread == here)?;
-        Some(entries.remove(place))
+        entries.take(|entry| entry.thread == here).or_else(|| entries.take(|_| true))
     }
 
-    /// The last one of another thread, if there is one.
-    pub(super) fn take_from_another_thread(&self) -> Option<Entry> {
-        self.locked().pop()
-    }
-
-    /// The notes of the last one, of the calling thread if there is any of it.
+    /// The notes of the one that would be taken now.
     pub(super) fn notes(&self, py: Python<'_>) -> Option<Py<PyDict>> {
         let fresh = PyDict::new(py).unbind();
         let (mut entries, here) = (self.locked(), this_thread());
-        let place = entries.iter().rposition(|entry| entry.thread == here);
-        let place = place.or_else(|| entries.len().checked_sub(1))?;
-        let entry = entries.get_mut(place)?;
+        let is_here = |entry: &Entry| entry.thread == here;
+        let any_here = entries.find(is_here).is_some();
+        let entry = entries.find(|entry| !any_here || is_here(entry))?;
         Some(entry.notes.get_or_insert(fresh).clone_ref(py))
     }
 }

@@ -53,8 +53,7 @@ impl Phase {
     /// What the calling thread has entered last is left.
     fn finish(&self, py: Python<'_>, outcome: Outcome, error: Option<String>) -> PyResult<()> {
         let feed = self.feed.get();
-        let entry = self.open.take().or_else(|| self.open.take_from_another_thread());
-        let Some(Entry { begun, spans, notes, .. }) = entry else { return Ok(()) };
+        let Some(Entry { begun, spans, notes, .. }) = self.open.take() else { return Ok(()) };
         cut_spans(feed, spans);
         let (Some(token), Some(state)) = (begun, feed.timing()) else { return Ok(()) };
         if feed.mode().takes_ends() {
