@@ -14,6 +14,8 @@ BENCH = "timing/graph"
 CASE = "200 functions"
 FUNCTIONS = 200
 LAYER = 10
+# The last function of a walk takes as long as all others, so that each is large enough to be drawn.
+STEP_NS, LAST_NS = 1_000_000, 20_000_000
 TARGET_MS = 2_000
 
 
@@ -43,14 +45,15 @@ def fill(module):
             function = below[(seed >> 33) % len(below)]
         for place, function in enumerate(path):
             caller = path[place - 1] if place else None
-            took = (len(path) - place) * 1_000_000
+            own = STEP_NS if place < len(path) - 1 else LAST_NS
+            took = (len(path) - place - 1) * STEP_NS + LAST_NS
             state.record_timing(
                 module.FunctionTraceTiming(
                     func_name=names[function],
                     filename="graph.py",
                     firstlineno=function,
                     cumtime_ns=took,
-                    tottime_ns=1_000_000,
+                    tottime_ns=own,
                     bytecode_count=10,
                     inline_depth=place,
                     caller_func_name=None if caller is None else names[caller],

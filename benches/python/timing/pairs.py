@@ -5,6 +5,7 @@ A figure is the least of so many timings of 20,000 pairs each, less that of an e
 
 import contextlib
 import cProfile
+import functools
 import os
 import sys
 import time
@@ -117,10 +118,7 @@ def contenders(folder, profiler, depth):
     """By case: the name of each, and what makes its loop."""
     suffix = f", {depth} deep" if depth else ""
     pair, entered = f"{version()}, push and pop{suffix}", f"{version()}, with{suffix}"
-    made = {}
-
-    def timing():
-        return made.setdefault("timing", of_ours(folder, depth))
+    timing = functools.cache(lambda: of_ours(folder, depth))
 
     def drop_in():
         import stackweave.torch.dynamo
