@@ -11,6 +11,12 @@ import memory
 import tools
 from report import tell
 
+BENCHES = (
+    ("timing/many", "ns"),
+    ("timing/many-memory", "MB"),
+    ("timing/many-bytes", "bytes"),
+    ("timing/statistics", "ms"),
+)
 TIMES = 10
 FUNCTIONS = 100
 DEPTH = 10
@@ -69,17 +75,16 @@ def main():
     times = TIMES if name == "torch" else 1
     peer = "torch x 10" if name == "torch" else name
     case = f"Python, {pairs * times // 1_000_000} M pairs"
-    benches = ("timing/many", "ns"), ("timing/many-memory", "MB"), ("timing/many-bytes", "bytes"), ("timing/statistics", "ms")
     if name == "ours":
         took, peak, size, statistics = ours(folder, pairs)
     elif profiler is not None:
         took, peak, size, statistics = torch(profiler, pairs)
     else:
-        for bench, unit in benches:
+        for bench, unit in BENCHES:
             tell(bench, case, unit, peer, absent="no torch")
         return
     figures = took / pairs, peak * times, size, statistics * times / 1e6
-    for (bench, unit), figure in zip(benches, figures):
+    for (bench, unit), figure in zip(BENCHES, figures, strict=True):
         tell(bench, case, unit, peer, cost=figure)
     if name == "ours":
         tell("timing/many-memory", case, "MB", "target", cost=TARGET_MB)

@@ -156,7 +156,7 @@ def main():
         nothing = min(nothing, timed(empty))
         for place, (_, _, loop) in enumerate(loops):
             least[place] = min(least[place], timed(loop))
-    for cost, (case, name, _) in zip(least, loops):
+    for cost, (case, name, _) in zip(least, loops, strict=True):
         tell(BENCH, case, "ns", name, cost=cost - nothing)
     tell(BENCH, f"{version()}, push and pop", "ns", "target", cost=TARGET_NS)
     del kept

@@ -1,4 +1,4 @@
-"""Who records phases, each as a push and a pop with the same arguments, and torch's profiler, which is a file of its own."""
+"""torch's profiler of Dynamo, which is a file of its own, and how it is told of phases."""
 
 import importlib.util
 import sys
@@ -54,7 +54,7 @@ def feeder(state, timing_type):
 
 
 def warm_memory():
-    """Leaves the interpreter with memory that it has used before and does not give back: fresh pages would cost more than a pair.
+    """Leaves the interpreter with memory that it has used before: fresh pages would cost more than a pair.
 
     Keep what this returns.
     """
