@@ -25,6 +25,16 @@ TORCHS = torch_profiler()
 FULL = ("f", "/a/b.py", 3, 2_500_000, 1_250_000, 40, 2, "g", "c.py", 7, False, (("g", "c.py", 7),))
 
 
+class NotedTiming(FunctionTraceTiming):
+    pass
+
+
+class NotedState(DynamoProfilerState):
+    def __init__(self):
+        super().__init__()
+        self.note = 1
+
+
 class Fields(unittest.TestCase):
     def test_a_timing_has_the_properties_of_torchs(self):
         timing = FunctionTraceTiming(*FULL)
@@ -71,28 +81,49 @@ class Fields(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "unhashable"):
             hash(timing)
 
-    def test_copies_and_pickles_are_equal_and_keep_what_was_added(self):
-        timing = FunctionTraceTiming(*FULL)
-        timing.note = [1]
+    def test_copies_and_pickles_are_equal_and_keep_the_attributes_of_subclasses(self):
+        noted = NotedTiming(*FULL)
+        noted.note = [1]
         entry = ProfilerStackEntry("f\udc80", "a.py", 1, 5, 6, False)
-        for each in (timing, entry):
+        for each in (noted, FunctionTraceTiming(*FULL), entry):
             ways = [copy.copy, copy.deepcopy]
             ways += [lambda of, p=p: pickle.loads(pickle.dumps(of, p)) for p in range(pickle.HIGHEST_PROTOCOL + 1)]
             for way in ways:
                 other = way(each)
-                self.assertEqual((other, type(other), vars(other)), (each, type(each), vars(each)))
+                self.assertEqual((other, type(other)), (each, type(each)))
+                self.assertEqual(getattr(other, "note", None), getattr(each, "note", None))
 
     def test_a_state_can_be_pickled_in_the_middle(self):
-        caller = Caller(dynamo)
-        caller.tree("f", "g")
-        caller.begin("h")
-        caller.state.note = 1
-        other = pickle.loads(pickle.dumps(caller.state))
-        self.assertEqual((other.timings, other.stack, other.note), (caller.state.timings, caller.state.stack, 1))
-        other.push("h", "a.py", 1, 0)
-        self.assertFalse(other.stack[-1].is_primitive_call)
-        self.assertEqual(len(caller.state.stack), 1)
-        self.assertIs(copy.copy(caller.state).stack, caller.state.stack)
+        for kind in (DynamoProfilerState, NotedState):
+            caller = Caller(dynamo)
+            caller.state = kind()
+            caller.tree("f", "g")
+            caller.begin("h")
+            other = pickle.loads(pickle.dumps(caller.state))
+            self.assertEqual(
+                (type(other), other.timings, other.stack), (kind, caller.state.timings, caller.state.stack)
+            )
+            self.assertEqual(getattr(other, "note", None), getattr(caller.state, "note", None))
+            other.push("h", "a.py", 1, 0)
+            self.assertFalse(other.stack[-1].is_primitive_call)
+            self.assertEqual(len(caller.state.stack), 1)
+            self.assertIs(copy.copy(caller.state).stack, caller.state.stack)
+
+    def test_a_collection_may_begin_at_any_time(self):
+        before = gc.get_threshold()
+        gc.set_threshold(1)
+        try:
+            for kind in (FunctionTraceTiming, NotedTiming):
+                timings = [kind(*FULL) for _ in range(300)]
+            for kind in (DynamoProfilerState, NotedState):
+                for _ in range(100):
+                    state = kind()
+                    state.push("f", "a.py", 1, 0)
+                    state.get_call_stack()
+                    state.pop()
+        finally:
+            gc.set_threshold(*before)
+        self.assertEqual(timings[0], timings[-1])
 
     def test_what_is_no_name_or_number_is_refused(self):
         for wrong in [(1, *FULL[1:]), (*FULL[:2], "3", *FULL[3:]), (*FULL[:3], 2**70, *FULL[4:])]:
@@ -118,7 +149,7 @@ class Fields(unittest.TestCase):
 
         state = State()
         state.push("f", "a.py", 1, 0)
-        state.stack[0].state = state
+        state.itself = state
         state.timings.append(state)
         gone = weakref.ref(state)
         del state

@@ -17,7 +17,7 @@ pub(super) fn renames() -> u64 {
 /// A call that is open: the fields of torch's dataclass of this name.
 ///
 /// child_time_ns is the time of the calls in it that have ended.
-#[pyclass(module = "stackweave.torch.dynamo", subclass, dict, weakref)]
+#[pyclass(module = "stackweave.torch.dynamo", subclass, weakref)]
 pub(crate) struct ProfilerStackEntry {
     #[pyo3(get)]
     func_name: Py<PyString>,

@@ -1,4 +1,7 @@
 //! Classes that take the place of those in `torch/_dynamo/dynamo_profiler.py`: the same names, fields and methods.
+//!
+//! Objects take no other attributes, those of subclasses do. A `__dict__` of PyO3 is allocated before the fields are there, and
+//! on Python 3.11 that may begin a collection, which looks at them.
 
 mod dumping;
 mod entry;
@@ -32,9 +35,8 @@ fn same_fields<'py>(
     Ok(pyo3::types::PyBool::new(py, is_equal).to_owned().into_any())
 }
 
-/// What `copy` and `pickle` make an equal object of: its class, the arguments of that, and what else it was given.
+/// What `copy` and `pickle` make an equal object of: its class, the arguments of that, and the attributes of a subclass.
 fn reduced<'py>(this: &Bound<'py, PyAny>, arguments: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let others = this.getattr(pyo3::intern!(this.py(), "__dict__"))?;
-    let others = if others.is_truthy()? { Some(others) } else { None };
+    let others = this.getattr_opt(pyo3::intern!(this.py(), "__dict__"))?;
     Ok((this.get_type(), arguments, others).into_pyobject(this.py())?.into_any())
 }

@@ -19,7 +19,7 @@ use super::saved_files::SavedFiles;
 ///
 /// timings and stack are lists that may be changed. Whether a call is a recursion is known without a look at the whole
 /// stack, and calls from one place share one call_stack.
-#[pyclass(module = "stackweave.torch.dynamo", subclass, dict, weakref)]
+#[pyclass(module = "stackweave.torch.dynamo", subclass, weakref)]
 pub(crate) struct DynamoProfilerState {
     #[pyo3(get, set)]
     pub(super) timings: Py<PyList>,
@@ -183,7 +183,8 @@ impl DynamoProfilerState {
 
     fn __getstate__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let py = this.py();
-        let kept = this.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?.copy()?;
+        let others = this.getattr_opt(intern!(py, "__dict__"))?;
+        let kept = others.map_or_else(|| Ok(PyDict::new(py)), |others| others.cast_into::<PyDict>()?.copy())?;
         let state = this.try_borrow()?;
         kept.set_item(intern!(py, "timings"), &state.timings)?;
         kept.set_item(intern!(py, "stack"), &state.stack)?;

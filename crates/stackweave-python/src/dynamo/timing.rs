@@ -10,7 +10,7 @@ use super::{reduced, same_fields};
 ///
 /// cumtime_ns is the time with all calls inside, tottime_ns without them. A call is primitive if its function was not open
 /// already. call_stack is what was open, outermost first: function, file and line each.
-#[pyclass(module = "stackweave.torch.dynamo", subclass, dict, weakref)]
+#[pyclass(module = "stackweave.torch.dynamo", subclass, weakref)]
 pub(crate) struct FunctionTraceTiming {
     #[pyo3(get, set)]
     func_name: Py<PyString>,
