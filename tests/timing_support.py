@@ -1,8 +1,15 @@
 """What the tests of Timing share."""
 
 import threading
+from collections import Counter
 
 import stackweave
+from tests.recordings import RecordingCase
+
+#: A program that records to the path which it is given.
+START = "import os, sys, threading, time, stackweave\ntiming = stackweave.Timing(sys.argv[1])\n"
+#: Says which files of ours lie in the folder for temporary ones.
+LEFT = "def left(): return os.listdir(os.environ['TMPDIR'])\n"
 
 
 class FakeClock:
@@ -88,3 +95,27 @@ class Timed:
             step()
         self.clock.pass_(after)
         self.timing.pop()
+
+
+def pairs(recording):
+    """How often each phase was begun and ended, replayed as each thread did it. Raises where ends do not fit."""
+    open_frames, whole = {}, Counter()
+    for event in recording.events():
+        stack = open_frames.setdefault((event.process, event.thread), [])
+        if event.role in ("begin", "open"):
+            stack.append(event.name)
+        elif event.role == "end":
+            whole[stack.pop()] += 1
+    return whole, [name for stack in open_frames.values() for name in stack]
+
+
+class TimingCase(RecordingCase):
+    """Has a Timing."""
+
+    def setUp(self):
+        super().setUp()
+        self.timing = stackweave.Timing()
+        self.addCleanup(self.timing.stop)
+
+    def kinds(self):
+        return [event[0] for event in told(self.timing)]

@@ -8,6 +8,7 @@ use core::ptr;
 use pyo3::prelude::*;
 use pyo3::types::PyCode;
 use pyo3::{Borrowed, ffi};
+use stackweave_core::RawFrame;
 use stackweave_timing::Outcome;
 
 use super::arguments::{self, Ending, More};
@@ -69,19 +70,18 @@ pub(super) unsafe extern "C" fn push(object: Object, values: Values, positional:
     // SAFETY: passed on to the caller.
     unsafe {
         answered(match arguments::phase("push", values, positional, keys) {
-            Ok((frame, More::Nothing)) => match admitted(feed_of(object), What::Begins) {
-                Ok(Some(state)) => state.begin(frame).map(drop),
-                Ok(None) => Ok(()),
-                Err(error) => Err(error),
-            },
-            Ok((frame, more)) => match admitted(feed_of(object), What::Begins) {
-                Ok(Some(state)) => state.begin_with(frame, &more).map(drop),
-                Ok(None) => Ok(()),
-                Err(error) => Err(error),
-            },
+            Ok((frame, more)) => begin(feed_of(object), frame, &more),
             Err(error) => Err(error),
         })
     }
+}
+
+#[inline]
+fn begin(feed: &Feed, frame: RawFrame, more: &More) -> PyResult<()> {
+    if let Some(state) = admitted(feed, What::Begins)? {
+        state.begin(frame, more)?;
+    }
+    Ok(())
 }
 
 /// # Safety

@@ -44,7 +44,7 @@ impl Phase {
         let spans = open_span_count(feed);
         let Some(state) = admitted(feed, What::Begins)? else { return Ok(Entry::new(None, spans)) };
         let token = match &self.how {
-            How::Phase(more) => state.begin_with(self.frame, more)?,
+            How::Phase(more) => state.begin(self.frame, more)?,
             How::Run(json) => state.begin_run(self.frame, json)?,
         };
         Ok(Entry::new(Some(token), spans))

@@ -80,15 +80,9 @@ impl TimingState {
     }
 
     #[inline]
-    pub(super) fn begin(&self, frame: RawFrame) -> PyResult<Token> {
-        let token = told!(self, push(frame));
-        add(&self.begun, 1);
-        Ok(token)
-    }
-
-    pub(super) fn begin_with(&self, frame: RawFrame, more: &More) -> PyResult<Token> {
+    pub(super) fn begin(&self, frame: RawFrame, more: &More) -> PyResult<Token> {
         let token = match more {
-            More::Nothing => return self.begin(frame),
+            More::Nothing => told!(self, push(frame)),
             More::Code { bytecode_count, inline_depth } => {
                 told!(self, push_code(frame, *bytecode_count, *inline_depth))
             }
