@@ -2,12 +2,13 @@
 //!
 //! Arrows of cycles are turned around ([`acyclic`]), boxes get layers ([`layers`]), arrows get a vertex in each rank that they
 //! cross and one for their label ([`ranks`]), the order inside ranks is chosen so that few arrows cross ([`order`]), then
-//! everything gets its place ([`place`]) and arrows their curves ([`route`]). Labels and bends are vertices like boxes, with
+//! everything gets its place ([`place`], [`parts`]) and arrows their curves ([`route`]). Labels and bends are vertices like boxes, with
 //! widths of their own, so nothing can lie on anything else.
 
 mod acyclic;
 mod layers;
 mod order;
+mod parts;
 mod place;
 mod ranks;
 mod route;

@@ -1,5 +1,6 @@
 //! Where vertices stand: as near to the mean of their neighbours as those beside them allow.
 
+use super::parts::pull_together;
 use super::ranks::Ranks;
 
 /// The middle of each vertex, and the upper and lower edge of each rank.
@@ -41,6 +42,7 @@ pub(super) fn place(ranks: &Ranks) -> Places {
             place_rank(ranks, &ranks.orders[rank], sides, &mut x);
         }
     }
+    pull_together(ranks, &mut x, |left, right| apart(ranks, left, right));
     let left = (0..x.len()).map(|vertex| x[vertex] - ranks.vertices[vertex].left).fold(f64::INFINITY, f64::min);
     for x in &mut x {
         *x -= left;

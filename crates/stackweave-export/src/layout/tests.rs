@@ -92,6 +92,39 @@ fn every_shape_of_graph_is_laid_out() {
     check(&boxes(12), &all, "each with each");
 }
 
+/// A query planner: views that use each other, and rules that all of them use.
+const VIEWS: [(usize, usize); 17] = [
+    (0, 1),
+    (0, 2),
+    (0, 3),
+    (0, 6),
+    (0, 7),
+    (0, 8),
+    (1, 4),
+    (1, 5),
+    (1, 6),
+    (1, 8),
+    (2, 5),
+    (4, 8),
+    (5, 6),
+    (5, 8),
+    (6, 7),
+    (6, 8),
+    (7, 8),
+];
+
+#[test]
+fn what_is_not_tied_stands_beside_the_rest() {
+    let links: Vec<Link> = VIEWS.iter().map(|(from, to)| link(*from, *to)).collect();
+    let tied = check(&boxes(9), &links, "a planner").size.width;
+    for alone in [1, 3] {
+        let sizes = boxes(9 + alone);
+        let layout = check(&sizes, &links, "a planner, and boxes alone");
+        let widths: f64 = sizes[9..].iter().map(|size| size.width + 14.0).sum();
+        assert!(layout.size.width <= tied + widths + 1.0, "{} for {tied} and {widths}", layout.size.width);
+    }
+}
+
 #[test]
 fn what_calls_stands_above_what_is_called() {
     let layout =
