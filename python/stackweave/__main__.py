@@ -6,7 +6,7 @@ from ._native import run_command
 
 
 def main() -> int:
-    if sys.argv[1:2] in (["trace"], ["memory"]):
+    if sys.argv[1:2] in (["trace"], ["memory"], ["dynamo"]):
         return _record(sys.argv)
     import signal
 
@@ -24,8 +24,10 @@ def _record(arguments: list[str]) -> int:
         del sys.path[0]
     if arguments[1] == "trace":
         from ._trace_command import main
-    else:
+    elif arguments[1] == "memory":
         from ._memory_command import main
+    else:
+        from ._dynamo_command import main
 
     is_module = arguments[0].endswith("__main__.py")
     return main(f"{sys.executable.rpartition('/')[2]} -m stackweave" if is_module else "stackweave", arguments[2:])

@@ -64,6 +64,8 @@ class RecordingCommand(NamedTuple):
             recording = self.make(path, **asked.options)
         except (TypeError, ValueError) as error:
             return self._refuse(self._in_words_of_the_command(str(error), asked.options))
+        except (_native.StackweaveError, OSError) as error:
+            return self._refuse(str(error))
 
         def begin() -> None:
             recording.start()

@@ -23,6 +23,9 @@ pub(crate) enum Command {
     /// Run a Python program, and record every allocation that it makes
     #[command(disable_help_flag = true)]
     Memory(RunPython),
+    /// Run a Python program, and record what torch.compile does in it
+    #[command(disable_help_flag = true)]
+    Dynamo(RunPython),
     /// Tell what is in a recording, and whether it is whole
     Info(Info),
     /// Show how much memory a program took, who took it, and what is left

@@ -55,6 +55,7 @@ fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Trace(arguments) => run_python::run("trace", arguments),
         Command::Memory(arguments) => run_python::run("memory", arguments),
+        Command::Dynamo(arguments) => run_python::run("dynamo", arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Heap(arguments) => heap::run(&arguments),
         Command::Phases(arguments) => phases::run(&arguments),

@@ -1,4 +1,4 @@
-//! `trace` and `memory`: hand over to the Python package, which runs the program in its own process.
+//! `trace`, `memory` and `dynamo`: hand over to the Python package, which runs the program in its own process.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

@@ -272,7 +272,7 @@ fn python(recorded: &Recorded, status: u8) -> PathBuf {
 
 #[test]
 fn programs_are_run_by_python_with_all_arguments() {
-    for command in ["trace", "memory"] {
+    for command in ["trace", "memory", "dynamo"] {
         is_run_by_python(command);
     }
 }

@@ -1,0 +1,53 @@
+"""What can be asked of `stackweave dynamo`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._command_arguments import Asked, Parser, add_writing, writing_options
+from ._command_arguments import parse as parse_with
+
+if TYPE_CHECKING:
+    import argparse
+
+DESCRIPTION = """\
+Run a Python program, and record where the time of torch.compile goes: each compilation, each function that Dynamo
+traces, and the phases after it (AOTAutograd, Inductor, code generation, Triton). The program notices nothing: its
+arguments, its output, its exit status and its signals are those of a plain run."""
+EXAMPLES = """\
+examples:
+  stackweave dynamo train.py --epochs 2           record train.py with its arguments
+  stackweave dynamo -o compile.swv -m pytest -k compile
+                                                  record a module, to compile.swv
+  stackweave dynamo --report train.py             show the tables at the end, too
+  stackweave dynamo --no-phases train.py          the functions that Dynamo traces only
+
+SIZE is a number of bytes or 64MB, 1GiB.
+
+then:
+  stackweave phases FILE                          the compilations, and the functions that cost most
+  stackweave export FILE -o compile.svg --time-order
+                                                  a flame graph in the order of time
+  stackweave export FILE -o compile.prof          for snakeviz, tuna and pstats; also call graphs and ten more"""
+
+
+def parse(command: str, arguments: list[str]) -> Asked:
+    """Ends the process, with a sentence, if something is wrong."""
+    parser = Parser(command, "dynamo", DESCRIPTION, EXAMPLES)
+    add_writing(parser.add_argument_group("where it is recorded"))
+    _add_choice(parser.add_argument_group("what is recorded and shown"))
+    parsed, program = parse_with(parser, arguments)
+    return Asked(parsed, program, _profile_options(parsed))
+
+
+def _add_choice(group: Any) -> None:
+    group.add_argument("--no-phases", action="store_true", help="only what Dynamo traces, not what comes after it")
+    group.add_argument("--report", action="store_true", help="show compilations and functions at the end")
+
+
+def _profile_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """As stackweave.torch.dynamo.profile() takes them."""
+    said = writing_options(parsed)
+    said["phases"] = False if parsed.no_phases else None
+    said["report"] = parsed.report or None
+    return said
