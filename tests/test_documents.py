@@ -1,5 +1,6 @@
 """The demo, and the examples of the documents, as a newcomer runs them."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -8,6 +9,10 @@ import unittest
 
 import stackweave
 from tests.support import PYTHON, ROOT, run_python
+
+NEEDS_TORCH = unittest.skipUnless(importlib.util.find_spec("torch") is not None, "torch is not installed")
+#: Torch warns where numpy is not installed.
+QUIET = {"PYTHONWARNINGS": "ignore"}
 
 
 class Documents(unittest.TestCase):
@@ -59,13 +64,46 @@ class Documents(unittest.TestCase):
             self.assertIn("worker", {group.name for group in memory.threads()})
         self.assertEqual(done.stdout, run_python(f"import runpy; runpy.run_path({example!r}, run_name='__main__')"))
 
+    def test_the_python_about_timing_runs_and_gives_what_it_says(self):
+        shown = self.run_elsewhere("".join(self.blocks("docs/timing.md")))
+        with open(os.path.join(ROOT, "docs", "timing.md"), encoding="utf-8") as file:
+            expected = re.search(r"```text\n(plan 1 1 .*?)```", file.read(), re.DOTALL).group(1)
+        self.assertIn(expected, shown)
+        self.assertRegex(shown, r"(?m)^1 compile 0\.lang ")
+
+    def test_the_example_of_phases_runs_and_can_be_kept(self):
+        example = os.path.join(ROOT, "examples", "timing.py")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.swv")
+            done = subprocess.run([PYTHON, example, path], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            opened = stackweave.open(path)
+            views = {row.function: (row.calls, row.primitive_calls) for row in opened.phases()}
+            self.assertEqual(views["part_tree"], (10, 2))
+            self.assertEqual([run.failed for run in opened.runs()], [False, False, True, False])
+        self.assertIn("returns: no table or view is called complaints\n", done.stdout)
+
+    @NEEDS_TORCH
+    def test_the_python_about_compilation_runs(self):
+        shown = self.run_elsewhere("".join(self.blocks("docs/dynamo.md")), **QUIET)
+        self.assertIn("scaled", shown)
+
+    @NEEDS_TORCH
+    def test_the_example_of_a_compilation_runs(self):
+        example = os.path.join(ROOT, "examples", "dynamo.py")
+        environment = {**os.environ, **QUIET}
+        arguments = [PYTHON, example, "aot_eager"]
+        done = subprocess.run(arguments, capture_output=True, text=True, env=environment, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"squashed .*dynamo\.py:\d+")
+
     def blocks(self, document):
         with open(os.path.join(ROOT, document), encoding="utf-8") as file:
             blocks = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)
         self.assertTrue(blocks)
         return blocks
 
-    def run_elsewhere(self, code):
+    def run_elsewhere(self, code, **environment):
         """Runs it in a folder where it may leave files."""
         with tempfile.TemporaryDirectory() as folder:
-            return run_python(f"import os; os.chdir({folder!r})\n{code}")
+            return run_python(f"import os; os.chdir({folder!r})\n{code}", **environment)
