@@ -29,6 +29,8 @@ pub(crate) struct Kind {
     device: Option<usize>,
     stream: Option<usize>,
     pool: Option<usize>,
+    /// What its name says of a phase, beside its role.
+    mark: Option<&'static str>,
     /// The fields that have no place of their own.
     others: Vec<(usize, String, FieldType)>,
 }
@@ -70,6 +72,7 @@ impl Kind {
             device: named("device"),
             stream: named("stream"),
             pool: named("pool"),
+            mark: mark(kind),
             others: Vec::new(),
         };
         if found.caller == found.frame {
@@ -148,10 +151,11 @@ impl Kind {
     }
 
     pub(crate) fn details(&self, event: &Event<'_>, process: &ProcessRecording) -> Details {
-        if self.others.is_empty() && event.bytes.is_none() {
+        if self.others.is_empty() && event.bytes.is_none() && self.mark.is_none() {
             return Details::default();
         }
         let mut fields = Map::new();
+        fields.extend(self.mark.map(|mark| (mark.to_owned(), true.into())));
         for (place, name, of) in &self.others {
             let Some(word) = event.words.get(*place).copied() else { continue };
             let value = match of {
@@ -168,6 +172,12 @@ impl Kind {
         }
         Details::new(fields, event.bytes)
     }
+}
+
+fn mark(kind: &EventKind) -> Option<&'static str> {
+    let marks =
+        [(EventKind::BEGIN_RUN, "run"), (EventKind::END_FAILED, "failed"), (EventKind::END_LEFT_OPEN, "left_open")];
+    marks.into_iter().find(|(known, _)| known.name == kind.name && known.role == kind.role).map(|(_, mark)| mark)
 }
 
 /// What a label says.

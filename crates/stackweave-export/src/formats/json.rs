@@ -114,7 +114,8 @@ impl Process {
             matches!(kind.role, Role::Begin | Role::Resume)
         };
         let is_told = has_begun || matches!(kind.role, Role::Instant | Role::Sample) || is_memory(kind.role);
-        let is_told = is_told || kind.role == Role::End && !kind.fields.is_empty() && !thread.open.is_empty();
+        let says_something = !kind.fields.is_empty() || kind.name == EventKind::END_LEFT_OPEN.name;
+        let is_told = is_told || kind.role == Role::End && says_something && !thread.open.is_empty();
         if kind.role == Role::Tag {
             thread.tag = frame;
         }
