@@ -38,7 +38,9 @@ fn compiled() -> Recording {
     let start = Start { pid: 1, ticks_per_second: 1_000_000, ..Start::default() };
     let mut tape = Tape::started(&start);
     tape.thread(1, 1, "main");
-    EventKind::TIMING.iter().for_each(|kind| tape.kind(kind));
+    for kind in &EventKind::TIMING {
+        tape.kind(kind);
+    }
     let number = |kind: &EventKind| {
         let place = EventKind::TIMING.iter().position(|known| known.name == kind.name).unwrap();
         (EventKind::BUILT_IN.len() + 1 + place) as u64
