@@ -76,7 +76,7 @@ class Run(NamedTuple):
 
 
 def phase_costs(rows: list[tuple[Any, ...]]) -> list[PhaseCost]:
-    return [PhaseCost(*row[:-1], tuple(CallerCost(*caller) for caller in row[-1])) for row in rows]
+    return [PhaseCost(*(*row[:-1], tuple(CallerCost(*caller) for caller in row[-1]))) for row in rows]
 
 
 def runs_of(rows: list[tuple[Any, ...]]) -> list[Run]:

@@ -47,7 +47,8 @@ fn phase(report: &TimingReport, of: &PhaseRow) -> Value {
 fn run(report: &TimingReport, of: &RunRow) -> Value {
     let phase = |phase: &RunPhase| {
         let name = report.functions.function(phase.function).full_name();
-        json!({"name": &**name, "calls": phase.calls, "total": seconds(phase.total_ns.cast_signed())})
+        let [total, own] = [phase.total_ns, phase.own_ns].map(|ns| seconds(ns.cast_signed()));
+        json!({"name": &**name, "calls": phase.calls, "total": total, "own": own})
     };
     let more = json!({
         "number": of.number,

@@ -118,7 +118,7 @@ fn json_has_all_of_it() {
     let about = |run: &Value, name: &str| run[name].clone();
     assert_eq!(runs.len(), 2);
     assert_eq!(about(&runs[0], "attributes"), json!({"compile_id": "0/0", "graphs": 1}));
-    assert_eq!(about(&runs[0], "phases")[0], json!({"name": "tracing", "calls": 1, "total": 0.05}));
+    assert_eq!(about(&runs[0], "phases")[0], json!({"name": "tracing", "calls": 1, "total": 0.05, "own": 0.05}));
     assert_eq!((about(&runs[0], "duration"), about(&runs[1], "failed")), (json!(0.1), json!(true)));
     assert_eq!(
         (about(&runs[0], "process"), about(&runs[0], "thread_name")),

@@ -22,7 +22,10 @@ fn compiles() -> TimingReport {
         tape.push_code((10 + 10 * number) * MS, attention, 1200, 1).pop((15 + 10 * number) * MS);
     }
     tape.pop(50 * MS).pop(51 * MS).push(60 * MS, backend).push(70 * MS, lower).pop(180 * MS).pop(260 * MS);
-    tape.pop_with(300 * MS, r#"{"graphs": 1, "restart_reasons": [], "cache_hit": false}"#);
+    tape.pop_with(
+        300 * MS,
+        r#"{"graphs": 1, "restart_reasons": [], "cache_hit": false, "misses": 0, "function": "Model.forward"}"#,
+    );
     tape.push_run(
         400 * MS,
         forward,
@@ -44,10 +47,10 @@ fn text(options: &PhasesOptions) -> String {
 fn runs_come_first_and_then_functions() {
     let expected = "Runs  2 runs, 340 ms, 1 failed
  1    300 ms  done    Model.forward  /srv/project/models/transformer/encoder.py:120
-       7 phases, 3 deep: backend_compile 200 ms (66.7%), GraphLowering.run 110 ms (36.7%), bytecode_tracing 50.0 ms (16.7%)
-       cache_hit false, compile_id 0/0, graphs 1
+       7 phases, 3 deep: GraphLowering.run 110 ms (36.7%), backend_compile 90.0 ms (30.0%), bytecode_tracing 50.0 ms (16.7%)
+       compile_id 0/0, graphs 1
  2   40.0 ms  failed  Model.forward  /srv/project/models/transformer/encoder.py:120
-       3 phases, 3 deep: bytecode_tracing 25.0 ms (62.5%), guard 10.0 ms (25.0%)
+       3 phases, 3 deep: bytecode_tracing 15.0 ms (37.5%), guard 10.0 ms (25.0%)
        error: Unsupported: call to \u{fffd}[31mprint with a message that goes on, and on, and on, and on, past every screen
        recompile reason: tensor 'x' size mismatch at index 0. expected 4, actual 8
        compile_id 0/1

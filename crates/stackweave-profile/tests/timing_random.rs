@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::recording::span;
-use common::timing::{Costs, Phases, check_equations, code, edges, functions, name, phases, report};
+use common::timing::{Costs, Phases, check_equations, code, edges, functions, name, own_times, phases, report};
 use stackweave_core::RawFrame;
 use stackweave_profile::AggregateOptions;
 use stackweave_testkit::random::Random;
@@ -175,25 +175,32 @@ fn check_runs(
     for (place, phase, time) in &runs {
         let below: Vec<_> =
             inside.iter().filter(|(other, ..)| model.ancestors(*other).any(|above| above == *place)).collect();
-        let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        let mut sums: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
         for (other, inner, time) in below.iter().filter(|(_, inner, _)| inner.name >= 3) {
             let between = model.ancestors(*other).take_while(|above| above != place);
             let is_outermost = between.into_iter().all(|above| model.phases[above].name != inner.name);
             let sum = sums.entry(NAMES[inner.name].to_owned()).or_default();
             sum.0 += 1;
             sum.1 += if is_outermost { *time } else { 0 };
+            // Without what is nearest inside of it, of those without a file.
+            let nearest = |place: usize| model.ancestors(place).find(|above| model.phases[*above].name >= 3);
+            let is_inner =
+                |(place, phase, _): &&(usize, Phase, u64)| phase.name >= 3 && nearest(*place) == Some(*other);
+            sum.2 += time - inside.iter().filter(is_inner).map(|(.., time)| time).sum::<u64>();
         }
         let depth = |other: usize| model.ancestors(other).take_while(|above| above != place).count() + 1;
         let deepest = below.iter().map(|(other, ..)| depth(*other)).max().unwrap_or(0);
         let parent = model.ancestors(*place).find(|above| model.phases[*above].is_run);
         let parent = parent.map(|parent| model.phases[parent].began);
-        let sums: Vec<_> = sums.into_iter().map(|(name, (calls, ns))| (name, calls, ns)).collect();
+        let sums: Vec<_> = sums.into_iter().map(|(name, (calls, ns, own))| (name, calls, ns, own)).collect();
         expected.push((phase.began, NAMES[phase.name].to_owned(), *time, below.len() as u64, deepest, parent, sums));
     }
     let found = report.runs.iter().map(|run| {
         let parent = run.parent.map(|parent| report.runs[parent - 1].began_ns);
         let mut sums = phases(report, run);
         sums.sort();
+        let sums = sums.into_iter().zip(own_times(report, run));
+        let sums: Vec<_> = sums.map(|((name, calls, ns), (_, own))| (name, calls, ns, own)).collect();
         let what = name(report, run.function);
         (run.began_ns, what, run.duration_ns, run.phases_count, run.deepest, parent, sums)
     });

@@ -34,6 +34,8 @@ pub(super) struct Spent {
     /// 0 for one that was open when it was first heard of.
     pub(super) calls: u64,
     pub(super) ns: u64,
+    /// Without phases inside that are told apart, too.
+    pub(super) own_ns: u64,
 }
 
 impl OpenRun {
@@ -51,9 +53,10 @@ impl OpenRun {
         let Some(open) = self.open.get_mut(&frame) else { return };
         *open = open.saturating_sub(1);
         let is_outermost = *open == 0;
-        if let Some(Spent { calls, ns }) = time {
+        if let Some(Spent { calls, ns, own_ns }) = time {
             let sums = self.sums.phases.entry(frame).or_default();
             sums.calls += calls;
+            sums.own_ns += own_ns;
             sums.ns += if is_outermost { ns } else { 0 };
         }
     }
@@ -74,6 +77,7 @@ impl OpenRun {
             let is_open = self.open.get(frame).is_some_and(|open| *open > 0);
             let sums = self.sums.phases.entry(*frame).or_default();
             sums.calls += spent.calls;
+            sums.own_ns += spent.own_ns;
             sums.ns += if is_open { 0 } else { spent.ns };
         }
     }

@@ -5,6 +5,7 @@ use stackweave_recording::ProcessRecording;
 
 use super::attributes;
 use super::kinds::Ending;
+use super::open_run::Spent;
 use super::walk::WalkedRun;
 use crate::aggregate::FunctionId;
 
@@ -35,7 +36,7 @@ pub struct RunRow {
     pub unfinished: bool,
     /// What was said about it: at its begin, and at its end.
     pub attributes: Map<String, Value>,
-    /// What its time went to, of phases that have no file: the longest first.
+    /// What its time went to, of phases that have no file: the one that took longest in all first.
     pub phases: Vec<RunPhase>,
     /// How many phases began in it, all that are in these among them.
     pub phases_count: u64,
@@ -59,6 +60,8 @@ pub struct RunPhase {
     pub calls: u64,
     /// How long they took; of those inside of each other, the outermost.
     pub total_ns: u64,
+    /// The same without phases inside of them that have no file either: these add up to no more than the run took.
+    pub own_ns: u64,
 }
 
 /// The row of a run, of a process that began to record so much later than the first. Numbers are given later.
@@ -70,13 +73,10 @@ pub(super) fn row(
 ) -> Option<RunRow> {
     let duration_ns = run.ns?;
     let thread = process.dictionary().thread(run.thread);
-    let phase = |frame: u32, calls: u64, total_ns: u64, function: &mut dyn FnMut(u32) -> FunctionId| RunPhase {
-        function: function(frame),
-        calls,
-        total_ns,
-    };
-    let mut phases: Vec<RunPhase> =
-        run.sums.phases.iter().map(|(frame, spent)| phase(*frame, spent.calls, spent.ns, &mut function)).collect();
+    let mut phases: Vec<RunPhase> = Vec::with_capacity(run.sums.phases.len());
+    for (frame, &Spent { calls, ns, own_ns }) in &run.sums.phases {
+        phases.push(RunPhase { function: function(*frame), calls, total_ns: ns, own_ns });
+    }
     phases.sort_unstable_by_key(|phase| (core::cmp::Reverse(phase.total_ns), phase.function));
     Some(RunRow {
         number: 0,

@@ -105,6 +105,8 @@ struct Phase {
     calls: u64,
     is_run: bool,
     is_told_apart: bool,
+    /// What phases inside took that are told apart, without those inside of these.
+    inner_ns: u64,
 }
 
 impl Walk<'_> {
@@ -191,7 +193,7 @@ impl Walk<'_> {
 
     fn phase(&mut self, thread: &Thread, frame: u32, calls: u64) -> Phase {
         let is_told_apart = *self.are_told_apart.entry(frame).or_insert_with(|| has_no_file(self.process, frame));
-        Phase { frame, began: thread.now, calls, is_run: false, is_told_apart }
+        Phase { frame, began: thread.now, calls, is_run: false, is_told_apart, inner_ns: 0 }
     }
 
     fn end_beyond(&mut self, thread: &mut Thread) {
@@ -214,7 +216,14 @@ impl Walk<'_> {
     fn close(&mut self, thread: &mut Thread, phase: Phase, ended: u64, (how, details): (Ending, &[u8])) {
         let Range { start, end } = self.range;
         let is_inside = phase.began < end && (ended > start || phase.began >= start);
-        let spent = is_inside.then(|| Spent { calls: phase.calls, ns: ended.min(end) - phase.began.max(start) });
+        let spent = is_inside.then(|| {
+            let ns = ended.min(end) - phase.began.max(start);
+            Spent { calls: phase.calls, ns, own_ns: ns.saturating_sub(phase.inner_ns) }
+        });
+        if let Some(around) = thread.open.last_mut() {
+            let of_itself = spent.filter(|_| phase.is_told_apart).map(|spent| spent.ns);
+            around.inner_ns += of_itself.unwrap_or(phase.inner_ns);
+        }
         if is_inside && how != Ending::Done {
             let facts = self.facts(phase.frame);
             match how {

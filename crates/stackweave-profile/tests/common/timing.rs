@@ -142,6 +142,13 @@ pub fn phases(report: &TimingReport, run: &RunRow) -> Vec<(String, u64, u64)> {
     run.phases.iter().map(|phase| (name(report, phase.function), phase.calls, phase.total_ns)).collect()
 }
 
+/// Name and own time of the phases of a run, by name.
+pub fn own_times(report: &TimingReport, run: &RunRow) -> Vec<(String, u64)> {
+    let mut own: Vec<_> = run.phases.iter().map(|phase| (name(report, phase.function), phase.own_ns)).collect();
+    own.sort();
+    own
+}
+
 /// The equations of the statistics hold for every function.
 pub fn check_equations(report: &TimingReport) {
     let outermost: i64 = report.rows.iter().map(|row| row.outermost.total).sum();

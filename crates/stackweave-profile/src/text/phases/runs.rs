@@ -8,7 +8,7 @@ use super::{Phases, counted, time};
 use crate::text::place::name_and_path;
 use crate::text::style::{Style, cut, cut_start, printable, width};
 use crate::text::values::{percentage, share};
-use crate::timing::RunRow;
+use crate::timing::{RunPhase, RunRow};
 
 /// So many phases of a run are named.
 const PHASES: usize = 5;
@@ -68,32 +68,66 @@ impl Phases<'_> {
             let count = usize::try_from(run.phases_count).unwrap_or(usize::MAX);
             sizes.push(format!("{}, {} deep", counted(count, "phase", "phases"), run.deepest));
         }
-        let phases = self.phases_of(run);
-        let between = if sizes.is_empty() || phases.is_empty() { "" } else { ": " };
-        self.put(Style::Plain, &format!("{}{between}{phases}", sizes.join(", ")))?;
+        let mut phases = self.phases_of(run);
+        let sizes = sizes.join(", ");
+        match phases.first_mut() {
+            Some(first) if !sizes.is_empty() => *first = format!("{sizes}: {first}"),
+            Some(_) => {}
+            None => phases.push(sizes),
+        }
+        self.put_list(Style::Plain, &phases)?;
         let (reasons, others): (Vec<_>, Vec<_>) =
             run.attributes.iter().filter(|(_, value)| says_something(value)).partition(|(name, _)| is_reason(name));
         for (name, value) in reasons {
             let style = if name == "error" { Style::Hot } else { Style::Warm };
             self.put(style, &format!("{}: {}", name.replace('_', " "), text(value)))?;
         }
-        let others: Vec<String> = others.iter().map(|(name, value)| format!("{name} {}", text(value))).collect();
-        self.put(Style::Dim, &others.join(", "))
+        let function = self.report.functions.function(run.function);
+        let is_new = |value: &Value| {
+            text(value) != **function.full_name() && Some(&*text(value)) != function.filename.as_deref()
+        };
+        let others = others.into_iter().filter(|(_, value)| is_new(value));
+        let others: Vec<String> = others.map(|(name, value)| format!("{name} {}", text(value))).collect();
+        self.put_list(Style::Dim, &others)
     }
 
-    fn phases_of(&self, run: &RunRow) -> String {
+    /// The phases that took most of the time themselves.
+    fn phases_of(&self, run: &RunRow) -> Vec<String> {
         let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        let phase = |phase: &crate::timing::RunPhase| {
+        let mut phases: Vec<&RunPhase> = run.phases.iter().filter(|phase| phase.own_ns > 0).collect();
+        phases.sort_by_key(|phase| core::cmp::Reverse(phase.own_ns));
+        let named = |phase: &&RunPhase| {
             let name = self.report.functions.function(phase.function).full_name();
-            let share = percentage(share(signed(phase.total_ns), signed(run.duration_ns)));
-            format!("{name} {} ({share})", time(phase.total_ns))
+            let share = percentage(share(signed(phase.own_ns), signed(run.duration_ns)));
+            format!("{name} {} ({share})", time(phase.own_ns))
         };
-        let mut named: Vec<String> = run.phases.iter().take(PHASES).map(phase).collect();
-        let hidden = run.phases.len().saturating_sub(PHASES);
+        let mut list: Vec<String> = phases.iter().take(PHASES).map(named).collect();
+        let hidden = phases.len().saturating_sub(PHASES);
         if hidden > 0 {
-            named.push(format!("{hidden} more"));
+            list.push(format!("{hidden} more"));
         }
-        named.join(", ")
+        list
+    }
+
+    /// Lines below a run, with as many of these as fit into each.
+    fn put_list(&mut self, style: Style, items: &[String]) -> io::Result<()> {
+        let mut line = String::new();
+        for (place, item) in items.iter().enumerate() {
+            let item = if place + 1 < items.len() { format!("{item},") } else { item.clone() };
+            if !line.is_empty() && self.room().is_some_and(|room| width(&line) + 1 + width(&item) > room) {
+                self.put(style, &core::mem::take(&mut line))?;
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(&item);
+        }
+        self.put(style, &line)
+    }
+
+    /// How many columns a line below a run may have.
+    fn room(&self) -> Option<usize> {
+        self.options.width.map(|columns| columns.saturating_sub(INDENT.len()).max(20))
     }
 
     /// A line below a run, cut to the width.
@@ -102,8 +136,7 @@ impl Phases<'_> {
             return Ok(());
         }
         let said = printable(said);
-        let left = self.options.width.map(|columns| columns.saturating_sub(INDENT.len()).max(20));
-        let said = left.map_or_else(|| said.clone(), |left| cut_end(&said, left));
+        let said = self.room().map_or_else(|| said.clone(), |left| cut_end(&said, left));
         let mut line = String::from(INDENT);
         style.put(&mut line, &said, self.options.colour);
         writeln!(self.out, "{line}")
@@ -129,7 +162,8 @@ fn says_something(value: &Value) -> bool {
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
-        Value::Bool(_) | Value::Number(_) => true,
+        Value::Bool(is_so) => *is_so,
+        Value::Number(number) => number.as_f64() != Some(0.0),
     }
 }
 
