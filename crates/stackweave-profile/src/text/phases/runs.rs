@@ -12,6 +12,8 @@ use crate::timing::{RunPhase, RunRow};
 
 /// So many phases of a run are named.
 const PHASES: usize = 5;
+/// One thing that is said takes so many lines.
+const LINES: usize = 6;
 const INDENT: &str = "       ";
 
 impl Phases<'_> {
@@ -75,20 +77,21 @@ impl Phases<'_> {
             Some(_) => {}
             None => phases.push(sizes),
         }
-        self.put_list(Style::Plain, &phases)?;
+        self.put_wrapped(Style::Plain, &with_commas(phases))?;
         let (reasons, others): (Vec<_>, Vec<_>) =
             run.attributes.iter().filter(|(_, value)| says_something(value)).partition(|(name, _)| is_reason(name));
         for (name, value) in reasons {
             let style = if name == "error" { Style::Hot } else { Style::Warm };
-            self.put(style, &format!("{}: {}", name.replace('_', " "), text(value)))?;
+            let said = format!("{}: {}", name.replace('_', " "), text(value));
+            self.put_wrapped(style, &said.split_whitespace().map(str::to_owned).collect::<Vec<_>>())?;
         }
         let function = self.report.functions.function(run.function);
-        let is_new = |value: &Value| {
-            text(value) != **function.full_name() && Some(&*text(value)) != function.filename.as_deref()
+        let is_told = |said: &str| {
+            said.len() > 2 && (function.full_name().contains(said) || function.filename.as_deref() == Some(said))
         };
-        let others = others.into_iter().filter(|(_, value)| is_new(value));
+        let others = others.into_iter().filter(|(_, value)| !is_told(&text(value)));
         let others: Vec<String> = others.map(|(name, value)| format!("{name} {}", text(value))).collect();
-        self.put_list(Style::Dim, &others)
+        self.put_wrapped(Style::Dim, &with_commas(others))
     }
 
     /// The phases that took most of the time themselves.
@@ -110,17 +113,19 @@ impl Phases<'_> {
     }
 
     /// Lines below a run, with as many of these as fit into each.
-    fn put_list(&mut self, style: Style, items: &[String]) -> io::Result<()> {
+    fn put_wrapped(&mut self, style: Style, pieces: &[String]) -> io::Result<()> {
         let mut line = String::new();
-        for (place, item) in items.iter().enumerate() {
-            let item = if place + 1 < items.len() { format!("{item},") } else { item.clone() };
-            if !line.is_empty() && self.room().is_some_and(|room| width(&line) + 1 + width(&item) > room) {
+        let mut lines = 1;
+        for piece in pieces {
+            let is_full = self.room().is_some_and(|room| width(&line) + 1 + width(piece) > room);
+            if is_full && !line.is_empty() && lines < LINES {
                 self.put(style, &core::mem::take(&mut line))?;
+                lines += 1;
             }
             if !line.is_empty() {
                 line.push(' ');
             }
-            line.push_str(&item);
+            line.push_str(piece);
         }
         self.put(style, &line)
     }
@@ -174,6 +179,14 @@ fn text(value: &Value) -> String {
         Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
+}
+
+fn with_commas(mut items: Vec<String>) -> Vec<String> {
+    let last = items.len().saturating_sub(1);
+    for item in &mut items[..last] {
+        item.push(',');
+    }
+    items
 }
 
 fn cut_end(said: &str, columns: usize) -> String {
