@@ -163,6 +163,16 @@ fn pictures_hide_nothing_of_a_library() {
 }
 
 #[test]
+fn a_flame_graph_in_time_order_shows_what_failed() {
+    let options = ExportOptions { time_order: true, ..ExportOptions::default() };
+    let picture = exported_text(&compiled(), Format::Flamegraph, &options);
+    assert!(picture.contains("failed: Unsupported: no"), "{picture}");
+    let boxes = |class: &str| picture.lines().filter(|line| line.starts_with("<g") && line.contains(class)).count();
+    assert_eq!((boxes(r#" failed""#), boxes("<title>guard")), (2, 1), "{picture}");
+    assert!(!picture.contains(">labels</text>"), "{picture}");
+}
+
+#[test]
 fn every_format_takes_phases() {
     let folder = Folder::new();
     for format in Format::all().filter(|format| !format.is_of_memory()) {

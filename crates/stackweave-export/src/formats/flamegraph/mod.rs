@@ -80,8 +80,11 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     }
 }
 
-/// The colours of the kinds that there are.
+/// The colours of the kinds that there are; none if all are labels, which need no word.
 fn kind_legend(kinds: &(impl Iterator<Item = FrameKind> + Clone)) -> Vec<Legend> {
+    if kinds.clone().all(|kind| kind == FrameKind::Label) {
+        return Vec::new();
+    }
     let is_there = |kind: &FrameKind| kinds.clone().any(|other| other == *kind);
     let present = crate::svg::KINDS.iter().filter(|(kind, _)| is_there(kind));
     let legend = |(kind, text): &(FrameKind, &str)| Legend {

@@ -14,6 +14,9 @@ pub(super) struct SpanBox {
     /// The time of its calls, without what lies between them.
     pub(super) busy: u64,
     pub(super) calls: u64,
+    /// How many of them failed, and the number of the first reason that was told.
+    pub(super) failed: u64,
+    pub(super) reason: Option<u32>,
     pub(super) item: u32,
     pub(super) depth: u32,
     /// A number of its own, and that of the box around it.
@@ -66,12 +69,25 @@ impl Lane {
 
     /// The innermost span ends.
     pub(super) fn end(&mut self, time: u64) {
+        self.end_as(time, |_| {});
+    }
+
+    /// The innermost span has failed, for the reason of this number if that is known.
+    pub(super) fn fail(&mut self, time: u64, reason: Option<u32>) {
+        self.end_as(time, |of| {
+            of.failed += 1;
+            of.reason = of.reason.or(reason);
+        });
+    }
+
+    fn end_as(&mut self, time: u64, tell: impl Fn(&mut SpanBox)) {
         let time = self.at(time);
         for _ in 0..self.spans.pop().unwrap_or(0) {
             let Some(began) = self.open.pop() else { return };
             if let Some(of) = &mut self.newest[self.open.len()] {
                 of.ended = time;
                 of.busy += time - began;
+                tell(of);
             }
         }
     }
@@ -106,7 +122,9 @@ impl Lane {
         self.next_id += 1;
         let depth_number = u32::try_from(depth).unwrap_or(u32::MAX);
         let (id, calls) = (self.next_id, 1);
-        let new = SpanBox { began: time, ended: time, busy: 0, calls, item, depth: depth_number, id, parent };
+        let (failed, reason) = (0, None);
+        let new =
+            SpanBox { began: time, ended: time, busy: 0, calls, failed, reason, item, depth: depth_number, id, parent };
         self.boxes.extend(self.newest[depth].replace(new));
         if self.boxes.len() > self.limit.max(MANY) {
             self.thin(self.narrowest());
@@ -157,6 +175,8 @@ impl SpanBox {
         self.ended = self.ended.max(next.ended);
         self.busy += next.busy;
         self.calls += next.calls;
+        self.failed += next.failed;
+        self.reason = self.reason.or(next.reason);
     }
 }
 

@@ -3,16 +3,20 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
+use serde_json::Value;
 use stackweave_profile::{Frame, FrameKind, Measure};
 
 use super::draw::write_flames;
 use super::spans::{Lane, SEVERAL, SpanBox};
 use super::{About, FlameBox, Flames, kind_legend};
-use crate::activity::{NamedProcess, What, visit};
+use crate::activity::{NamedProcess, Span, What, visit};
 use crate::error::ExportError;
 use crate::source::Source;
-use crate::svg::{Named, one_line, percentage, plural, shade};
+use crate::svg::{Named, fit, one_line, percentage, plural, shade};
 use crate::visible_frames::VisibleFrames;
+
+/// Reasons are cut to so many times the size of a letter.
+const LONGEST_REASON: f64 = 120.0;
 
 pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Result<(), ExportError> {
     let no_order = || ExportError::NotThis("only begins and ends have an order in time that can be drawn".to_owned());
@@ -21,6 +25,7 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
     }
     let processes = NamedProcess::all(source);
     let mut items = Items::new(source);
+    let mut reasons = Reasons::default();
     let mut threads: BTreeMap<(usize, u32), Thread> = BTreeMap::new();
     visit(source, &mut |happening| {
         let thread = threads.entry((happening.process, happening.thread));
@@ -32,9 +37,13 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
                 thread.lane.begin(chain, happening.time);
                 thread.is_library.push(*is_library);
             }
-            What::End(..) => {
+            What::End(span, _) => {
                 let thread = thread.or_default();
-                thread.lane.end(happening.time);
+                if has_failed(span) {
+                    thread.lane.fail(happening.time, reasons.of(span));
+                } else {
+                    thread.lane.end(happening.time);
+                }
                 thread.is_library.pop();
             }
             _ => {}
@@ -45,7 +54,31 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
         return Err(no_order());
     }
     let mut lanes = threads.into_iter().map(|(key, thread)| (key, thread.lane)).collect();
-    draw(&mut lanes, &items, &processes, title, out)
+    draw(&mut lanes, (&items, &reasons), &processes, title, out)
+}
+
+fn has_failed(span: &Span) -> bool {
+    span.at_end.as_str().is_some_and(|said| said.contains(r#""failed":true"#))
+}
+
+/// Why spans have failed, each once.
+#[derive(Default)]
+struct Reasons {
+    all: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Reasons {
+    /// The number of why a span has failed, if that was told.
+    fn of(&mut self, span: &Span) -> Option<u32> {
+        let Self { all, numbers } = self;
+        let reason = span.at_end.object().get("error").and_then(Value::as_str).map(one_line);
+        let number = |reason: &String| {
+            all.push(reason.clone());
+            u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
+        };
+        reason.map(|reason| *numbers.entry(reason).or_insert_with_key(number))
+    }
 }
 
 /// A thread, and for each of its open spans whether the nearest code around is a library's.
@@ -103,7 +136,7 @@ enum Drawn {
 
 fn draw(
     lanes: &mut BTreeMap<(usize, u32), Lane>,
-    items: &Items,
+    (items, reasons): (&Items, &Reasons),
     processes: &[NamedProcess<'_>],
     title: &str,
     out: &mut dyn Write,
@@ -132,7 +165,7 @@ fn draw(
         boxes,
         narrow,
     };
-    let about = |of: &FlameBox| about(&drawn[of.item as usize], items, (start, whole));
+    let about = |of: &FlameBox| about(&drawn[of.item as usize], (items, reasons), (start, whole));
     write_flames(&flames, &about, out)
 }
 
@@ -162,7 +195,7 @@ fn time(ns: u64) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shares are for people")]
-fn about(of: &Drawn, items: &Items, (start, whole): (u64, u64)) -> About {
+fn about(of: &Drawn, (items, reasons): (&Items, &Reasons), (start, whole): (u64, u64)) -> About {
     let at = |ns: u64| time(ns - start);
     match of {
         Drawn::Thread { name, began, ended } => About {
@@ -173,13 +206,27 @@ fn about(of: &Drawn, items: &Items, (start, whole): (u64, u64)) -> About {
         Drawn::Span(span) => {
             let share = percentage(span.busy as f64 / whole.max(1) as f64);
             let calls = if span.calls > 1 { format!(", {}", plural(span.calls, "call")) } else { String::new() };
-            let costs = format!("{} ({share}) from {}{calls}", time(span.busy), at(span.began));
+            let failed = failed(span, reasons);
+            let costs = format!("{} ({share}) from {}{calls}{failed}", time(span.busy), at(span.began));
             if span.item == SEVERAL {
                 let named = Named { name: "(short calls)".to_owned(), place: String::new() };
                 return About { named, costs, class: "same".to_owned() };
             }
             let (kind, named) = &items.all[span.item as usize];
-            About { named: named.clone(), costs, class: shade(*kind, &named.name, &named.place) }
+            let mut class = shade(*kind, &named.name, &named.place);
+            class.push_str(if span.failed > 0 { " failed" } else { "" });
+            About { named: named.clone(), costs, class }
         }
+    }
+}
+
+/// `, failed: why`, or how many did.
+fn failed(span: &SpanBox, reasons: &Reasons) -> String {
+    let why = span.reason.and_then(|reason| reasons.all.get(reason as usize));
+    let why = why.map(|why| format!(": {}", fit(why, LONGEST_REASON, 1.0))).unwrap_or_default();
+    match span.failed {
+        0 => String::new(),
+        _ if span.calls == 1 => format!(", failed{why}"),
+        failed => format!(", {failed} failed{why}"),
     }
 }
