@@ -118,7 +118,9 @@ class Phases(TimingCase):
         opened = self.opened()
         start = next(opened.events()).time
         rows = by_name(opened.phases(start=start + 0.015, end=start + 0.032))
-        self.assertEqual({name: round(row.own * 1e3) for name, row in rows.items()}, {"main": 10, "step": 5, "other": 2})
+        self.assertEqual(
+            {name: round(row.own * 1e3) for name, row in rows.items()}, {"main": 10, "step": 5, "other": 2}
+        )
         self.assertEqual({row.function for row in opened.phases(include=["function:step"])}, {"step"})
         self.assertEqual({row.function for row in opened.phases(exclude="file:b.py")}, {"main", "step"})
         thread = threading.get_native_id()
