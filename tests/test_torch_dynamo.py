@@ -1,5 +1,6 @@
 """What a profile of torch.compile tells. Skipped where torch is not installed."""
 
+import contextlib
 import unittest
 
 from stackweave.torch import dynamo
@@ -102,15 +103,32 @@ class Breaks(DynamoCase):
 
     def test_an_error_of_a_whole_graph_is_torchs_own(self):
         compiled = self.torch.compile(self.corpus.graph_break, backend="eager", fullgraph=True)
+        with self.assertRaises(self.torch._dynamo.exc.Unsupported) as without:
+            compiled(self.torch.ones(3))
+        self.torch.compiler.reset()
         with dynamo.profile() as profile:
-            with self.assertRaises(self.torch._dynamo.exc.Unsupported):
+            with self.assertRaises(self.torch._dynamo.exc.Unsupported) as error:
                 compiled(self.torch.ones(3))
         self.assert_clean(profile)
+        self.assertEqual(str(error.exception).splitlines()[0], str(without.exception).splitlines()[0])
         (row,) = profile.compiles()
         self.assertTrue(row.failed)
         self.assertEqual(row.fail_reason.count("\n"), 0)
         self.assertIn("Unsupported", row.attributes["error"])
         self.assertEqual(row_of(profile, self.corpus.graph_break).failed, 1)
+
+    def test_the_stack_that_torch_logs_has_nothing_of_ours(self):
+        def logged(around):
+            self.torch.compiler.reset()
+            with around():
+                self.torch.compile(self.corpus.plain, backend="eager")(self.torch.ones(3))
+            return getattr(self.torch._dynamo.utils.get_compilation_metrics()[-1], "stack_trace", None)
+
+        stacks = [logged(around) for around in (contextlib.nullcontext, dynamo.profile)]
+        if not stacks[0]:
+            self.skipTest("this torch does not keep that stack")
+        self.assertIn("Name: plain", stacks[0][-1])
+        self.assertEqual(stacks[1], stacks[0])
 
     def test_a_backend_that_fails(self):
         def refuses(graph, inputs):

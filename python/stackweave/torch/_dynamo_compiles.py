@@ -84,7 +84,7 @@ def metrics_of(begun: Open) -> dict[str, Any]:
             break
         if getattr(row, "compile_id", None) == begun.key:
             known = ((ours, getattr(row, theirs, None)) for theirs, ours in METRICS.items())
-            return {name: _plain(name, value) for name, value in known if value not in (None, "", set())}
+            return {name: _plain(name, value) for name, value in known if _is_told(name, value)}
     return {}
 
 
@@ -92,6 +92,11 @@ def recorded_metrics() -> list[Any]:
     """Torch's accounts of the last compilations."""
     recorded = getattr(sys.modules.get("torch._dynamo.utils"), "get_compilation_metrics", None)
     return [] if recorded is None else list(recorded())
+
+
+def _is_told(name: str, value: object) -> bool:
+    """Caches that were not asked are not worth a word."""
+    return value not in (None, "", set()) and not (value == 0 and name.endswith(("_hits", "_misses")))
 
 
 def _plain(name: str, value: object) -> object:
