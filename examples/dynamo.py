@@ -1,8 +1,8 @@
 """Where does the time of torch.compile go? python examples/dynamo.py, with torch installed
 
 A small model with a graph break (it prints), and a batch of another type, for which it is compiled again. The first
-argument names a backend: inductor (needs a C++ compiler), aot_eager or eager. The same without a change in a program:
-stackweave dynamo examples/dynamo.py
+argument names a backend: inductor (needs a C++ compiler), aot_eager or eager. A program of your own needs no change:
+stackweave dynamo train.py
 """
 
 import sys
