@@ -90,3 +90,7 @@ def _run(row: Run) -> Run:
     for name, seconds in told.phases:
         phases[name] = phases.get(name, 0.0) + seconds
     return row._replace(attributes=json.loads(told.attributes), phases=phases)
+
+
+for _public in (CallerCost, PhaseCost, Run):
+    _public.__module__ = "stackweave"
