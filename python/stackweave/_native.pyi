@@ -63,6 +63,7 @@ class Traceback:
 @disjoint_base
 class FunctionTraceTiming:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __match_args__: ClassVar[tuple[str, ...]]
     func_name: str
     filename: str
     firstlineno: int
@@ -108,6 +109,7 @@ class FunctionTraceTiming:
 @disjoint_base
 class ProfilerStackEntry:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __match_args__: ClassVar[tuple[str, ...]]
     func_name: str
     filename: str
     firstlineno: int

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Concatenate, ParamSpec, TypeVar
+    from typing import ParamSpec, TypeVar
 
     from .._timing import Timing
 
@@ -53,14 +53,15 @@ class _Thread(threading.local):
         self.has_failed = False
 
 
-def quiet(method: Callable[Concatenate[Watch, _P], _R]) -> Callable[Concatenate[Watch, _P], _R | None]:
-    """Whatever it raises is noted, and None is given."""
+def quiet(method: Callable[_P, _R]) -> Callable[_P, _R | None]:
+    """Whatever it raises is noted by the watch, which is its first argument, and None is given."""
 
     @functools.wraps(method)
-    def call(watch: Watch, /, *args: _P.args, **kwargs: _P.kwargs) -> _R | None:
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R | None:
         try:
-            return method(watch, *args, **kwargs)
+            return method(*args, **kwargs)
         except Exception as error:
+            watch: Any = args[0]
             watch.note_error(method.__name__, error)
             return None
 
