@@ -34,8 +34,10 @@ function begin() {
   var size = room(), first = boxes[0].querySelector("rect").getBBox(), shift = boxes[0].parentNode.transform.baseVal[0].matrix;
   view.scale = LEGIBLE;
   view.x = size.width / 2 - (first.x + shift.e + first.width / 2) * LEGIBLE;
-  view.y = Math.min(HEAD - HEAD * LEGIBLE, size.height / 3 - (first.y + shift.f) * LEGIBLE);
+  view.x = Math.min(0, Math.max(view.x, size.width - whole.width * LEGIBLE));
   if (whole.width * LEGIBLE <= size.width) view.x = (size.width - whole.width * LEGIBLE) / 2;
+  view.y = Math.max(size.height / 3 - (first.y + shift.f) * LEGIBLE, size.height - whole.height * LEGIBLE);
+  view.y = Math.min(HEAD - HEAD * LEGIBLE, view.y);
   show();
 }
 
