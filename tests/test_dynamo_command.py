@@ -128,6 +128,14 @@ class Said(DynamoCommandCase):
         self.assertRegex(shown, r"(?m)^stackweave: 2 compilations took .*\n\Z")
 
     @NEEDS_TORCH
+    def test_programs_may_have_profiles_of_their_own(self):
+        own = "import stackweave.torch.dynamo\nprofile = stackweave.torch.dynamo.profile()\n"
+        tells = "print(len(profile.compiles()), profile.stop().path, file=sys.stderr)\n"
+        self.write("own.py", own + COMPILES + tells + "f(torch.ones(2, dtype=torch.float64))")
+        said = self.run_in(self.folder, [*self.command, *OUTPUT, "own.py"])[2].decode()
+        self.assertRegex(said, r"\A2 \nstackweave: 3 compilations took ")
+
+    @NEEDS_TORCH
     def test_phases_can_be_left_out(self):
         self.write("compiles.py", COMPILES)
         names = []

@@ -69,13 +69,43 @@ class Places(DynamoCase):
             raise ZeroDivisionError
         self.assert_same_places(before)
 
-    def test_there_is_one_at_a_time(self):
+    def test_a_start_changes_nothing_that_has_started(self):
         with dynamo.profile() as profile:
-            with self.assertRaisesRegex(stackweave.StackweaveError, "one profile"):
-                dynamo.profile()
+            during = places()
             self.assertIs(profile.start(), profile)
-        with dynamo.profile():
-            pass
+            self.assert_same_places(during)
+
+    def test_several_see_the_same_and_end_in_any_order(self):
+        x = self.torch.ones(3)
+        for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0)):
+            with self.subTest(order):
+                before = places()
+                self.torch.compiler.reset()
+                profiles = [dynamo.profile() for _ in range(3)]
+                self.torch.compile(self.corpus.calls, backend="eager")(x)
+                profiles[order[0]].stop()
+                self.torch.compile(self.corpus.plain, backend="eager")(x)
+                profiles[order[1]].stop()
+                profiles[order[2]].stop()
+                self.assert_same_places(before)
+                first, *others = (profiles[place] for place in order)
+                self.assertEqual([each.function for each in first.compiles()], ["calls"])
+                for profile in others:
+                    self.assertEqual([each.function for each in profile.compiles()], ["calls", "plain"])
+                for profile in profiles:
+                    self.assertEqual((profile.hook_errors(), profile.explain_problems()), ([], []))
+                    self.assertEqual(row_of(profile, self.corpus.calls).calls, 1)
+
+    def test_one_inside_of_another_one(self):
+        before, x = places(), self.torch.ones(3)
+        with dynamo.profile() as outer:
+            with dynamo.profile(phases=False) as inner:
+                self.torch.compile(self.corpus.graph_break, backend="eager")(x)
+            self.torch.compile(self.corpus.plain, backend="eager")(x)
+        self.assert_same_places(before)
+        told = [(each.compile_id, each.function, each.attempts) for each in outer.compiles()]
+        self.assertEqual(told[:-1], [(each.compile_id, each.function, each.attempts) for each in inner.compiles()])
+        self.assertEqual(told[-1][1], "plain")
 
     def test_what_somebody_else_puts_over_ours_stays_and_works(self):
         module = sys.modules["torch._dynamo.convert_frame"]

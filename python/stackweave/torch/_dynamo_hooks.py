@@ -6,6 +6,7 @@ What there is to hook differs between versions of torch: whatever exists is used
 from __future__ import annotations
 
 import sys
+import threading
 import types
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,12 +68,46 @@ def places() -> tuple[Place, ...]:
     return (COMPILE, *ROOT, *inlined, *PHASES)
 
 
+class _Replaced:
+    """What lies in a place, and what lay there before."""
+
+    __slots__ = ("before", "holder", "name", "ours")
+
+    def __init__(self, holder: Any, name: str, before: Any, ours: Any) -> None:
+        self.holder = holder
+        self.name = name
+        self.before = before
+        self.ours = ours
+
+    def put_back(self) -> bool:
+        """Whether it could be: somebody may have put something over ours."""
+        if vars(self.holder).get(self.name) is not self.ours:
+            return False
+        if self.before is _MISSING:
+            delattr(self.holder, self.name)
+        else:
+            setattr(self.holder, self.name, self.before)
+        return True
+
+
+#: Those that are in torch's places: later ones call earlier ones.
+_installed: list[Hooks] = []
+#: Nothing is imported while it is held.
+_lock = threading.RLock()
+
+
+def forget_lock() -> None:
+    """In a forked child, where the thread that has it is not."""
+    global _lock
+    _lock = threading.RLock()
+
+
 class Hooks:
-    """What was replaced, from install() to remove()."""
+    """What was replaced, from install() to remove(). There may be several, which end in any order."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._replaced: list[tuple[Any, str, Any, Any]] = []
+        self._replaced: list[_Replaced] = []
 
     @property
     def is_installed(self) -> bool:
@@ -80,13 +115,17 @@ class Hooks:
 
     def install(self) -> None:
         """Never raises: what can't be hooked is an error of the watch."""
-        for place in places():
-            try:
-                self._replace(place)
-            except Exception as error:
-                self._watch.note_error(f"{place} can't be hooked", error)
+        with _lock:
+            if not self._watch.is_on:
+                return
+            _installed.append(self)
+            for place in places():
+                try:
+                    self._replace(place)
+                except Exception as error:
+                    self._watch.note_error(f"{place} can't be hooked", error)
         try:
-            _leave_uncompiled([*(_code_of(ours) for *_, ours in self._replaced), *_own_code()])
+            _leave_uncompiled([*(_code_of(each.ours) for each in self._replaced), *_own_code()])
         except Exception as error:
             self._watch.note_error("the hooks may be compiled", error)
 
@@ -97,19 +136,25 @@ class Hooks:
         # A class method is taken as it lies in its class, not as it is bound to it.
         ours = place.replace(self._watch, before if isinstance(before, classmethod) else found)
         setattr(holder, place.name, ours)
-        self._replaced.append((holder, place.name, before, ours))
+        self._replaced.append(_Replaced(holder, place.name, before, ours))
 
     def remove(self) -> None:
         """What somebody else has put over ours stays; ours then only passes on."""
-        self._watch.is_on = False
-        while self._replaced:
-            holder, name, before, ours = self._replaced.pop()
-            if vars(holder).get(name) is not ours:
-                continue
-            if before is _MISSING:
-                delattr(holder, name)
-            else:
-                setattr(holder, name, before)
+        with _lock:
+            self._watch.is_on = False
+            if self in _installed:
+                _installed.remove(self)
+            while self._replaced:
+                replaced = self._replaced.pop()
+                if not replaced.put_back():
+                    _pass_on(replaced)
+
+
+def _pass_on(gone: _Replaced) -> None:
+    """Who came over it will put back what lay there before."""
+    for replaced in (each for hooks in _installed for each in hooks._replaced):
+        if replaced.before is gone.ours:
+            replaced.before = gone.before
 
 
 def _code_of(ours: Any) -> types.CodeType:

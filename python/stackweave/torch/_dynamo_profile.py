@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from typing import TYPE_CHECKING, Literal
 
-from .._native import StackweaveError
 from .._recording_options import MEMORY, flag
 from .._timing import Timing
 from . import _dynamo_hooks
@@ -22,10 +20,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .._recording import Summary
-
-#: The one that is on: torch has one place for each hook.
-_current: Profile | None = None
-_gate = threading.RLock()
 
 
 class Profile(Timing):
@@ -61,27 +55,22 @@ class Profile(Timing):
         self._watch = Watch(self, phases=flag("phases", phases))
         self._hooks = Hooks(self._watch)
         self._import_watch = ImportWatch(_dynamo_hooks.MODULE, self._hooks.install)
-        with _gate:
-            _refuse_another()
-            super().__init__(
-                path,
-                clock=clock,
-                memory=memory,
-                when_full=when_full,
-                flush_every=flush_every,
-                follow_forks=follow_forks,
-                overwrite=overwrite,
-            )
-            self.start()
+        super().__init__(
+            path,
+            clock=clock,
+            memory=memory,
+            when_full=when_full,
+            flush_every=flush_every,
+            follow_forks=follow_forks,
+            overwrite=overwrite,
+        )
+        self.start()
 
     def start(self) -> Self:
         """Begins to record, if it has not begun."""
-        global _current
-        with _gate:
-            super().start()
-            if self.state == "recording" and _current is None:
-                _current = self
-                self._import_watch.start()
+        super().start()
+        if self.state == "recording":
+            self._import_watch.start()
         return self
 
     def compiles(self) -> list[Compile]:
@@ -109,12 +98,8 @@ class Profile(Timing):
         return f"<stackweave.torch.dynamo.Profile {self.path!r}, {self.state}>"
 
     def _end_source(self) -> None:
-        global _current
-        with _gate:
-            self._import_watch.stop()
-            self._hooks.remove()
-            if _current is self:
-                _current = None
+        self._import_watch.stop()
+        self._hooks.remove()
 
     def _stop_once(self, *, by_program: bool, stacklevel: int) -> Summary:
         is_first = self._summary is None
@@ -125,15 +110,8 @@ class Profile(Timing):
         return summary
 
     def _forked(self) -> None:
-        """The thread that forks may have been anywhere but in here."""
-        global _gate
-        _gate = threading.RLock()
+        _dynamo_hooks.forget_lock()
         super()._forked()
-
-
-def _refuse_another() -> None:
-    if _current is not None:
-        raise StackweaveError(f"{_current!r} is on, and there can be one profile of Dynamo at a time: stop it first")
 
 
 Profile.__module__ = "stackweave.torch.dynamo"

@@ -121,10 +121,12 @@ def around_inline_call(watch: Watch, original: _Function) -> _Function:
 
     def profile_inline_call(output: Any, code: CodeType, get_inline_depth: Callable[[], int], *more: Any) -> Any:
         inner = None
-        if not watch.is_on or _torch_profiles():
+        if not watch.is_on or is_over_another or _torch_profiles():
             inner = original(output, code, get_inline_depth, *more)
         return InlineCall(watch, code, get_inline_depth, inner) if watch.is_on else inner
 
+    #: Another profile's: torch's own does nothing that we need.
+    is_over_another = getattr(original, "__code__", None) is profile_inline_call.__code__
     return profile_inline_call
 
 

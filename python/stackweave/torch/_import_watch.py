@@ -24,11 +24,16 @@ class ImportWatch(MetaPathFinder):
         self._name = name
         self._imported = imported
         self._lock = threading.Lock()
+        self._has_started = False
         self._is_wanted = False
         self._asking = threading.local()
 
     def start(self) -> None:
-        self._is_wanted = True
+        """Again, it changes nothing."""
+        with self._lock:
+            if self._has_started:
+                return
+            self._has_started = self._is_wanted = True
         sys.meta_path.insert(0, self)
         # Another thread may have begun to import it before that, and need not have seen it.
         if _is_imported(self._name):
