@@ -114,6 +114,19 @@ class Ends(RecordingCase):
         gc.collect()
         self.assertEqual(opened(), before)
 
+    def test_a_temporary_one_closes_no_file_of_the_program(self):
+        timing = stackweave.Timing()
+        timing.push("a")
+        number = timing._kept._number
+        with open(os.path.join(self.folder, "program's"), "w") as other:
+            os.dup2(other.fileno(), number)  # as a daemon does that closes all it finds, and opens its own
+            self.assertRaisesRegex(stackweave.StackweaveError, "closed by the program", timing.phases)
+            timing.stop()
+            timing = None
+            gc.collect()
+            self.assertEqual(os.path.sameopenfile(number, other.fileno()), True)
+            os.close(number)
+
     def test_no_folder_for_temporary_files_is_an_error_at_once(self):
         missing = os.path.join(self.folder, "missing")
         before, tempfile.tempdir = tempfile.tempdir, missing

@@ -11,6 +11,7 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import _native, _program
+from ._open_files import identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -106,7 +107,7 @@ class _Ending:
         self._process = os.getpid()
         self._began = time.monotonic()
         self._folder = os.getcwd()
-        self._stderr = _identity_of_stderr()
+        self._stderr = identity_of(2)
 
     def __call__(self) -> None:
         if os.getpid() != self._process:
@@ -116,19 +117,10 @@ class _Ending:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it is said in lines of ours
             summary = self._recording._stop_once(by_program=False, stacklevel=1)
-        if self._is_quiet or self._stderr is None or _identity_of_stderr() != self._stderr:
+        if self._is_quiet or self._stderr is None or identity_of(2) != self._stderr:
             return
         ended = Ended(self._command, self._recording, summary, seconds, self._folder)
         _write("".join(f"stackweave: {line}\n" for line in self._kind.lines(ended)))
-
-
-def _identity_of_stderr() -> tuple[int, int] | None:
-    """Which file it is: a program may have closed it, and then the number is somebody else's."""
-    try:
-        found = os.fstat(2)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _write(text: str) -> None:

@@ -8,6 +8,8 @@ import tempfile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _native
+from ._native import StackweaveError
+from ._open_files import identity_of
 from ._recording import Recording, Summary
 from ._recording_options import MEMORY
 from ._timing_problems import Problems, sentences_of
@@ -170,7 +172,11 @@ class Timing(Recording):
 
     def _readable(self) -> str:
         """By what name the file can be opened here."""
-        return self.path if self._kept is None else self._kept.name
+        if self._kept is None:
+            return self.path
+        if not self._kept.is_open():
+            raise StackweaveError("the temporary file of this timing was closed by the program: give it a path")
+        return self._kept.name
 
     def _files(self) -> _native.OpenedRecording:
         if self._opened_files is not None:
@@ -195,16 +201,22 @@ class Timing(Recording):
 class _Unnamed:
     """A file whose name is gone, for as long as this is there."""
 
-    __slots__ = ("_number", "name")
+    __slots__ = ("_close", "_identity", "_number", "name")
 
     def __init__(self, path: str) -> None:
         self._number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._identity = identity_of(self._number)
+        self._close = os.close
         self.name = f"/proc/self/fd/{self._number}"
 
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+    def is_open(self) -> bool:
+        """Not if the program has closed files that it did not open."""
+        return identity_of(self._number) == self._identity
+
+    def __del__(self, identity: Callable[[int], object] = identity_of) -> None:
         number = getattr(self, "_number", None)
-        if number is not None:
-            close(number)
+        if number is not None and identity(number) == self._identity:
+            self._close(number)
 
 
 for _public in (OpenFrame, Timing):
