@@ -6,6 +6,7 @@ import re
 import unittest
 
 import stackweave
+import stackweave.torch.dynamo
 from stackweave._dynamo_command import ProgramProfile
 from stackweave._dynamo_ending import lines
 from stackweave._recorded_program import Ended
@@ -145,6 +146,30 @@ class Said(DynamoCommandCase):
             names.append({row.function for row in stackweave.open(self.path).phases() if not row.file})
         self.assertTrue(names[0] > names[1], names)
 
+    def test_programs_that_are_started_have_files_once_they_import_the_compiler(self):
+        starts = (
+            f"import subprocess\nfor child in ('without', 'with'):\n    subprocess.run([{PYTHON!r}, child + '.py'])\n"
+        )
+        self.write("starts.py", starts)
+        self.write("without.py")
+        self.write("with.py", "import torch._dynamo, os, sys\nprint(os.getpid(), file=sys.stderr)")
+        self.write("torch/__init__.py")
+        self.write("torch/_dynamo/__init__.py")
+        said = self.said(*OUTPUT, "--subprocesses", "starts.py")
+        pid = re.search(r"(?m)^\d+$", said)[0]
+        self.assertEqual(sorted(name for name in self.files() if name.endswith(".swv")), [f"out.{pid}.swv", "out.swv"])
+        self.assertRegex(said, r"(?m)^stackweave: nothing was compiled in this process, so out\.swv is empty: ")
+        self.assertRegex(said, r"(?m)^stackweave: 1 other process has its own: \S+ -m stackweave phases out\.swv ")
+
+    @NEEDS_TORCH
+    def test_what_started_programs_compile_is_recorded(self):
+        self.write("compiles.py", COMPILES)
+        self.write("starts.py", f"import subprocess\nsubprocess.run([{PYTHON!r}, 'compiles.py'], stdout=2)\n")
+        said = self.said(*OUTPUT, "--subprocesses", "starts.py")
+        (path,) = (name for name in self.files() if re.fullmatch(r"out\.\d+\.swv", name))
+        opened = stackweave.open(os.path.join(self.folder, path))
+        self.assertEqual([row.function for row in stackweave.torch.dynamo.compiles(opened)], ["f", "f"], said)
+
     def test_it_can_be_silent(self):
         self.assertEqual(self.said("-q", "-c", "1"), "")
         self.assertRegex(self.files()[0], r"\Acode\.\d+\.swv\Z")
@@ -187,7 +212,7 @@ class Said(DynamoCommandCase):
     def test_every_option_is_taken(self):
         self.write("x.py", "import sys\nprint(sys.argv, file=sys.stderr)")
         options = ["--no-phases", "--report", "--memory", "1MB", "--when-full", "drop", "--flush-every", "1"]
-        options += ["--no-follow-forks", "--overwrite", "-q", "-o", "out.swv"]
+        options += ["--no-follow-forks", "--subprocesses", "--overwrite", "-q", "-o", "out.swv"]
         self.assertEqual(self.said(*options, "x.py", "-q", "--report"), "['x.py', '-q', '--report']\n")
         self.assertEqual(self.files(), ["out.swv"])
 

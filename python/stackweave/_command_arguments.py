@@ -49,12 +49,11 @@ def parse(parser: Parser, arguments: list[str]) -> tuple[argparse.Namespace, Pro
 
 
 def add_output(group: Any, memory: str = "64MiB") -> None:
-    """Options of recordings that may be rings, and may have other programs in them."""
+    """Options of recordings that may be rings."""
     add_writing(group, memory)
     group.add_argument(
         "--ring", metavar="SIZE|SECONDS", help="keep only the last so many bytes, seconds, or both: 64MB,30"
     )
-    group.add_argument("--subprocesses", action="store_true", help="record Python programs that it starts as well")
 
 
 def add_writing(group: Any, memory: str = "64MiB") -> None:
@@ -66,15 +65,12 @@ def add_writing(group: Any, memory: str = "64MiB") -> None:
     group.add_argument("--when-full", choices=("block", "drop"), help="then wait, or leave out and count (block)")
     group.add_argument("--flush-every", metavar="SECONDS", type=float, help="how often it is written (0.2)")
     group.add_argument("--no-follow-forks", action="store_true", help="do not record forked children")
+    group.add_argument("--subprocesses", action="store_true", help="record Python programs that it starts as well")
 
 
 def output_options(parsed: argparse.Namespace) -> dict[str, Any]:
     """The same, as a recording takes them."""
-    return {
-        **writing_options(parsed),
-        "ring": _ring(parsed.ring),
-        "subprocesses": parsed.subprocesses or None,
-    }
+    return {**writing_options(parsed), "ring": _ring(parsed.ring)}
 
 
 def writing_options(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -84,6 +80,7 @@ def writing_options(parsed: argparse.Namespace) -> dict[str, Any]:
         "flush_every": parsed.flush_every,
         "overwrite": parsed.overwrite or None,
         "follow_forks": False if parsed.no_follow_forks else None,
+        "subprocesses": parsed.subprocesses or None,
     }
 
 

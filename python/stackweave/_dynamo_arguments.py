@@ -20,6 +20,8 @@ examples:
   stackweave dynamo -o compile.swv -m pytest -k compile
                                                   record a module, to compile.swv
   stackweave dynamo --report train.py             show the tables at the end, too
+  stackweave dynamo --subprocesses -m torch.distributed.run train.py
+                                                  the workers that it starts, too
   stackweave dynamo --no-phases train.py          the functions that Dynamo traces only
 
 SIZE is a number of bytes or 64MB, 1GiB.

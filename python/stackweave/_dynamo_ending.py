@@ -40,7 +40,8 @@ def _compiled(profile: ProgramProfile, ended: Ended) -> Iterator[str]:
     path = recorded_in(ended)
     compiles = profile.compiles()
     if not compiles:
-        yield f"nothing was compiled, so {path} is empty: {_why_nothing()}"
+        here = " in this process" if profile._native_options.get("subprocesses") else ""
+        yield f"nothing was compiled{here}, so {path} is empty: {_why_nothing()}"
         return
     if profile.is_reported:
         yield f"where the time of compilation went:\n\n{profile.report().rstrip()}\n"

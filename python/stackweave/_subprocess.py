@@ -92,10 +92,16 @@ def record() -> None:
             from ._trace import Trace
 
             Trace._record_subprocess(options)
+        elif recorder == "dynamo":
+            from .torch.dynamo import Profile
+
+            Profile._record_subprocess(options)
     except Exception as error:
-        _tell(f"stackweave: this process is not recorded: {error}\n")
+        tell_unrecorded(error)
 
 
-def _tell(text: str) -> None:
+def tell_unrecorded(error: Exception) -> None:
+    """In one line, to whoever looks."""
+    text = f"stackweave: this process is not recorded: {error}\n"
     with contextlib.suppress(OSError):
         os.write(2, text.encode("utf-8", "backslashreplace"))

@@ -68,8 +68,11 @@ class Timing(Recording):
         when_full: Literal["block", "drop"] = "block",
         flush_every: float = 0.2,
         follow_forks: bool = True,
+        subprocesses: bool = False,
         overwrite: bool = False,
     ) -> None:
+        if path is None and subprocesses:
+            raise ValueError("subprocesses needs a path: what other programs record is beside it")
         if clock is not None and not callable(clock):
             raise TypeError(f"clock must be a function that gives nanoseconds, not {type(clock).__name__}")
         super().__init__(
@@ -78,6 +81,7 @@ class Timing(Recording):
             when_full=when_full,
             flush_every=flush_every,
             follow_forks=follow_forks and path is not None,
+            subprocesses=subprocesses,
             overwrite=overwrite,
         )
         self._clock = clock

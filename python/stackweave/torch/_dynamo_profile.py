@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from .. import _subprocess
 from .._recording_options import MEMORY, flag
 from .._timing import Timing
 from . import _dynamo_hooks
@@ -50,11 +51,10 @@ class Profile(Timing):
         when_full: Literal["block", "drop"] = "block",
         flush_every: float = 0.2,
         follow_forks: bool = True,
+        subprocesses: bool = False,
         overwrite: bool = False,
     ) -> None:
-        self._watch = Watch(self, phases=flag("phases", phases))
-        self._hooks = Hooks(self._watch)
-        self._import_watch = ImportWatch(_dynamo_hooks.MODULE, self._hooks.install)
+        self._watch_torch(phases=flag("phases", phases))
         super().__init__(
             path,
             clock=clock,
@@ -62,9 +62,42 @@ class Profile(Timing):
             when_full=when_full,
             flush_every=flush_every,
             follow_forks=follow_forks,
+            subprocesses=subprocesses,
             overwrite=overwrite,
         )
         self.start()
+
+    @classmethod
+    def from_environment(cls, *, phases: bool = True) -> Self | None:
+        """Records in a program that a recording one has started, if that said subprocesses=True. None otherwise.
+
+        A program that a profiled one has started is profiled anyway, from where it imports torch's compiler on.
+        """
+        profile = super().from_environment()
+        if profile is not None:
+            profile._watch_torch(phases=flag("phases", phases))
+            profile._import_watch.start()
+        return profile
+
+    @classmethod
+    def _record_subprocess(cls, options: dict[str, Any]) -> None:
+        """In a program that a profiled one has started, and which does not know. Without torch it has no file."""
+
+        def imported() -> None:
+            try:
+                cls.from_environment(**options)
+            except Exception as error:
+                _subprocess.tell_unrecorded(error)
+
+        ImportWatch(_dynamo_hooks.MODULE, imported).start()
+
+    def _for_subprocesses(self) -> tuple[str, dict[str, Any]]:
+        return "dynamo", {"phases": self._watch.with_phases}
+
+    def _watch_torch(self, *, phases: bool) -> None:
+        self._watch = Watch(self, phases=phases)
+        self._hooks = Hooks(self._watch)
+        self._import_watch = ImportWatch(_dynamo_hooks.MODULE, self._hooks.install)
 
     def start(self) -> Self:
         """Begins to record, if it has not begun."""
