@@ -87,6 +87,24 @@ class SamenessCase(CommandCase):
     def run_code(self):
         self.assert_all_same([(name, ["-c", code, "-m", "x"]) for name, code in programs.CODE.items()])
 
+    def run_modules_and_flags(self):
+        self.write("pack/__init__.py", "print('init', __name__)")
+        self.write("pack/__main__.py", programs.SURROUNDINGS)
+        self.assert_all_same(
+            [
+                ("package", ["-m", "pack", "x"]),
+                ("no_module", ["-m", "gone"]),
+                ("optimized", ["-m", "pack"], ["-O"]),
+                ("strict", ["-m", "pack"], ["-W", "error", "-X", "dev"]),
+            ]
+        )
+
+    def run_standard_input(self):
+        code = programs.SURROUNDINGS + "\n1 / 0"
+        plain = self.run_in(self.folder, [PYTHON, "-", "x"], code)
+        recorded = self.run_in(self.folder, [*self.command, "-q", *OUTPUT, "-", "x"], code)
+        self.assertEqual(neutral(recorded), neutral(plain))
+
 
 def neutral(ended):
     """Without addresses and numbers of processes, which differ from run to run."""

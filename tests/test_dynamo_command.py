@@ -10,8 +10,7 @@ import stackweave.torch.dynamo
 from stackweave._dynamo_command import ProgramProfile
 from stackweave._dynamo_ending import lines
 from stackweave._recorded_program import Ended
-from tests import programs
-from tests.command_support import OUTPUT, CommandCase, SamenessCase, neutral
+from tests.command_support import OUTPUT, CommandCase, SamenessCase
 from tests.support import PYTHON
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -56,22 +55,10 @@ class Sameness(SamenessCase):
         self.run_code()
 
     def test_modules_and_flags(self):
-        self.write("pack/__init__.py", "print('init', __name__)")
-        self.write("pack/__main__.py", programs.SURROUNDINGS)
-        self.assert_all_same(
-            [
-                ("package", ["-m", "pack", "x"]),
-                ("no_module", ["-m", "gone"]),
-                ("optimized", ["-m", "pack"], ["-O"]),
-                ("strict", ["-m", "pack"], ["-W", "error", "-X", "dev"]),
-            ]
-        )
+        self.run_modules_and_flags()
 
     def test_programs_from_the_standard_input(self):
-        code = programs.SURROUNDINGS + "\n1 / 0"
-        plain = self.run_in(self.folder, [PYTHON, "-", "x"], code)
-        recorded = self.run_in(self.folder, [*self.command, "-q", *OUTPUT, "-", "x"], code)
-        self.assertEqual(neutral(recorded), neutral(plain))
+        self.run_standard_input()
 
     def test_a_torch_that_can_not_be_imported_fails_as_ever(self):
         self.write("torch/__init__.py", "raise ImportError('libcudart.so.99: cannot open')")

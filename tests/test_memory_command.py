@@ -36,16 +36,7 @@ class Sameness(SamenessCase):
         self.run_code()
 
     def test_modules_and_flags(self):
-        self.write("pack/__init__.py", "print('init', __name__)")
-        self.write("pack/__main__.py", programs.SURROUNDINGS)
-        self.assert_all_same(
-            [
-                ("package", ["-m", "pack", "x"]),
-                ("no_module", ["-m", "gone"]),
-                ("optimized", ["-m", "pack"], ["-O"]),
-                ("strict", ["-m", "pack"], ["-W", "error", "-X", "dev"]),
-            ]
-        )
+        self.run_modules_and_flags()
 
     def test_objects_of_python_change_nothing(self):
         self.write("surroundings.py", programs.SURROUNDINGS)

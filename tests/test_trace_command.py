@@ -8,7 +8,7 @@ import zipfile
 
 import stackweave
 from tests import programs
-from tests.command_support import OUTPUT, CommandCase, SamenessCase, neutral
+from tests.command_support import OUTPUT, CommandCase, SamenessCase
 from tests.support import PYTHON
 
 TRACE = [PYTHON, "-m", "stackweave", "trace"]
@@ -75,10 +75,7 @@ class Sameness(SamenessCase):
         self.assert_all_same(cases)
 
     def test_programs_from_the_standard_input(self):
-        command = [PYTHON, "-", "x"]
-        plain = self.run_in(self.folder, command, programs.SURROUNDINGS + "\n1 / 0")
-        traced = self.run_in(self.folder, [*TRACE, "-q", *OUTPUT, "-", "x"], programs.SURROUNDINGS + "\n1 / 0")
-        self.assertEqual(neutral(traced), neutral(plain))
+        self.run_standard_input()
 
 
 class Said(TraceCommandCase):

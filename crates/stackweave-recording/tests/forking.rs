@@ -16,20 +16,7 @@ use recorded::{Read, STACKS, mark, start};
 use stackweave_core::NoNames;
 use stackweave_recording::file::EndReason;
 use stackweave_recording::live::{Options, Recorder, Summary};
-use stackweave_testkit::child;
-use stackweave_testkit::folder::Folder;
-
-/// Runs the test `name` again in a process of its own, which may fork, and where `inside` gets the test's folder.
-fn in_own_process(name: &str, inside: impl FnOnce(&Path)) -> Option<Folder> {
-    if let Some(path) = child::role() {
-        inside(Path::new(&path));
-        return None;
-    }
-    let folder = Folder::new();
-    let output = child::run(&mut child::command(&child::own_executable(), name, folder.path().to_str().unwrap()));
-    assert!(output.status.success(), "{}", child::text(&output));
-    Some(folder)
-}
+use stackweave_testkit::child::{self, in_own_process};
 
 /// Forks; the child runs `inside` and ends without a word. Gives its number.
 fn fork(inside: impl FnOnce()) -> libc::pid_t {

@@ -4,6 +4,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::folder::Folder;
+
 const ROLE: &str = "STACKWEAVE_TEST_ROLE";
 /// A child that runs longer is ended by the system.
 const LIMIT_SECONDS: u32 = 60;
@@ -28,6 +30,22 @@ pub fn arguments(name: &str) -> [&str; 4] {
 /// The environment variable that sets the role, and its value, as a debugger wants them.
 pub fn environment(role: &str) -> String {
     format!("{ROLE}={role}")
+}
+
+/// Runs the test `name` again in a process of its own, which may fork, and where `inside` gets the test's folder. Gives the
+/// folder to the test; in that process, nothing.
+///
+/// # Panics
+/// When that process fails.
+pub fn in_own_process(name: &str, inside: impl FnOnce(&Path)) -> Option<Folder> {
+    if let Some(path) = role() {
+        inside(Path::new(&path));
+        return None;
+    }
+    let folder = Folder::new();
+    let output = run(&mut command(&own_executable(), name, folder.path().to_str().expect("a path of letters")));
+    assert!(output.status.success(), "{}", text(&output));
+    Some(folder)
 }
 
 /// Runs the command to its end, at most for a minute.

@@ -7,21 +7,8 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{Table, events, frame, options, read, stop_and_read, timing_with};
-use stackweave_testkit::child;
-use stackweave_testkit::folder::Folder;
+use stackweave_testkit::child::in_own_process;
 use stackweave_timing::{Oddities, Outcome, Timing};
-
-/// Runs the test `name` again in a process of its own, which may fork, and where `inside` gets the test's folder.
-fn in_own_process(name: &str, inside: impl FnOnce(&Path)) -> Option<Folder> {
-    if let Some(path) = child::role() {
-        inside(Path::new(&path));
-        return None;
-    }
-    let folder = Folder::new();
-    let output = child::run(&mut child::command(&child::own_executable(), name, folder.path().to_str().unwrap()));
-    assert!(output.status.success(), "{}", child::text(&output));
-    Some(folder)
-}
 
 /// Forks, lets the child run `inside`, and waits for it.
 fn in_child(inside: impl FnOnce()) -> u32 {
