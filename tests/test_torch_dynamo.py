@@ -168,6 +168,15 @@ class Compilations(DynamoCase):
         self.assertEqual((first.graph_ops, first.direction, first.backend), (3, "forward", "eager"))
         self.assertEqual(named(profile, "compile plain").calls, 2)
 
+    def test_modules_of_torchs_own_have_their_names(self):
+        nn = self.torch.nn
+        with dynamo.profile() as profile:
+            for module in (nn.Linear(3, 2), nn.Sequential(nn.ReLU())):
+                self.torch.compile(module, backend="eager")(self.torch.ones(1, 3))
+        codes = [kind.forward.__code__ for kind in (nn.Linear, nn.Sequential)]
+        expected = [(getattr(code, "co_qualname", code.co_name), code.co_filename) for code in codes]
+        self.assertEqual([(each.function, each.file) for each in profile.compiles()], expected)
+
     def test_a_flag_that_changes(self):
         compiled = self.torch.compile(self.corpus.plain, backend="eager")
         with dynamo.profile() as profile:

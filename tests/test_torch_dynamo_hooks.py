@@ -33,6 +33,7 @@ print(*[(each.function, each.failed) for each in profile.compiles()], *profile.h
 
 FORKED = """
 import os, sys
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # torch's devices are of no use in a forked child
 import stackweave, torch
 import stackweave.torch.dynamo
 def double(x):

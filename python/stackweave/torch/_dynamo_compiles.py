@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from ._dynamo_tracing import name_of
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     _Function = Callable[..., Any]
 
+#: Where torch's function is that calls another.
+_WRAPPER = "torch/_dynamo/external_utils.py"
 #: What is taken of torch's own account of a compilation, and what it is called here. Any may be missing.
 METRICS = {
     "recompile_reason": "recompile_reason",
@@ -35,7 +38,7 @@ METRICS = {
 
 @quiet
 def begin_compile(watch: Watch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Open:
-    code = args[0] if args else kwargs["code"]
+    code = compiled_code(args[0] if args else kwargs["code"], args[4] if len(args) > 4 else kwargs.get("closure"))
     compile_id = kwargs.get("compile_id")
     compile_id = None if compile_id is None else str(compile_id)
     name = name_of(code)
@@ -52,6 +55,16 @@ def begin_compile(watch: Watch, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     begun = watch.begin(RUN, compile_id, run)
     begun.last_metrics = next(reversed(recorded_metrics()), None)
     return begun
+
+
+def compiled_code(code: CodeType, closure: Any) -> CodeType:
+    """What is compiled. Around modules and functions of its own torch has a function that only calls them."""
+    if code.co_freevars != ("fn",) or not code.co_filename.endswith(_WRAPPER) or not closure:
+        return code
+    wrapped = closure[0].cell_contents
+    function = getattr(type(wrapped), "forward", wrapped)
+    inner = getattr(getattr(function, "__func__", function), "__code__", None)
+    return inner if isinstance(inner, CodeType) else code
 
 
 def backend_of(compiler: Any) -> str | None:
