@@ -172,9 +172,11 @@ def work():
         with timing.frame("outer", x=1):
             timing.push("inner", "f.py", 3)
             timing.pop(graph=1)
+        began.set()
+began = threading.Event()
 for _ in range(3):
     threading.Thread(target=work, daemon=True).start()
-time.sleep(0.2)
+began.wait()
 """
         for _ in range(3):
             self.run_script(START + script)
