@@ -8,20 +8,6 @@ if TYPE_CHECKING:
     from .._reading import Reading
     from .._reading_timing import Run
 
-#: The phases that a report names, in the order in which they come; each of the middle ones is inside the one before.
-MAIN_PHASES = (
-    "bytecode_tracing",
-    "backend_compile",
-    "create_aot_dispatcher_function",
-    "inductor_compile",
-    "code_gen",
-    "async_compile.wait",
-    "build_guards",
-    "gc",
-)
-#: Such a part of a compilation is worth a word.
-SMALLEST_PART = 0.01
-
 
 class Compile(NamedTuple):
     """One compilation. Times are in seconds."""
@@ -97,9 +83,9 @@ def _compile(run: Run) -> Compile:
 def report(recording: Reading, count: int, errors: list[str]) -> str:
     """The compilations, and what took most of the time."""
     rows = compiles(recording)
-    parts = [_summary(rows), *(_lines(row) for row in rows)]
+    parts = [_summary(rows)]
     if rows:
-        parts += ["", _costs(recording, count)]
+        parts += ["", recording.phases_text(count).rstrip()]
     if errors:
         parts += ["", "Something was missed while torch compiled:", *(f"  {line}" for line in errors)]
     return "\n".join(parts)
@@ -120,33 +106,6 @@ def _summary(rows: list[Compile]) -> str:
 
 def _counted(number: int, name: str) -> str:
     return f"{number} {name}{'' if number == 1 else 's'}"
-
-
-def _lines(row: Compile) -> str:
-    where = f" ({row.file}:{row.line})" if row.file else ""
-    what = f"{row.function}{where}" if row.direction == "forward" else f"backward of {row.function}{where}"
-    lines = [f"{row.number:>4}  {row.duration:>9.3f} s  [{row.compile_id}] {what}"]
-    phases = [(name, row.phases.get(name, 0.0)) for name in MAIN_PHASES]
-    told = {
-        "phases": ", ".join(f"{name} {time:.3f}" for name, time in phases if time > SMALLEST_PART * row.duration),
-        "graph": _counted(row.graph_ops, "operation") if row.graph_ops is not None else "",
-        "recompiled": row.recompile_reason,
-        "restarted": "; ".join(row.restart_reasons),
-        "failed" if row.failed else "skipped": row.fail_reason,
-    }
-    return "\n".join([*lines, *(f"{name:>20}: {text}" for name, text in told.items() if text)])
-
-
-def _costs(recording: Reading, count: int) -> str:
-    rows = sorted(recording.phases(), key=lambda row: row.own, reverse=True)
-    lines = [f"{'calls':>8} {'own s':>10} {'total s':>10} {'failed':>7}  function or phase"]
-    for row in rows[:count]:
-        where = f" ({row.file}:{row.line})" if row.file else ""
-        calls = f"{row.calls}/{row.primitive_calls}" if row.calls != row.primitive_calls else f"{row.calls}"
-        lines.append(f"{calls:>8} {row.own:>10.4f} {row.total:>10.4f} {row.failed:>7}  {row.function}{where}")
-    if len(rows) > count:
-        lines.append(f"... and {len(rows) - count} more")
-    return "\n".join(lines)
 
 
 for _public in (Compile, compiles):
