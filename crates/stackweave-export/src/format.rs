@@ -37,10 +37,13 @@ pub enum Format {
     Pytorch,
     /// A folder of Parquet files: events, stacks, frames, modules.
     Parquet,
+    /// Our own page: everything in one HTML file.
+    Report,
 }
 
 /// Format, its name, and how file names end that are its own. The first end that fits counts, so long ones come first.
-const FORMATS: [(Format, &str, &[&str]); 15] = [
+const FORMATS: [(Format, &str, &[&str]); 16] = [
+    (Format::Report, "report", &[".html"]),
     (Format::MemoryCurve, "memory-curve", &[".memory.svg"]),
     (Format::Callgraph, "callgraph", &[".callgraph.svg"]),
     (Format::Speedscope, "speedscope", &[".speedscope.json", ".speedscope"]),

@@ -14,6 +14,7 @@ mod perfetto;
 mod pprof;
 mod pstats;
 mod pytorch;
+mod report;
 mod speedscope;
 
 use std::io::Write;
@@ -42,6 +43,7 @@ pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) ->
         Format::MemoryCurve => memory_curve::write(source, out),
         Format::Pytorch => pytorch::write(source, out),
         Format::Perfetto => perfetto::write(source, out),
+        Format::Report => report::write(source, out),
         Format::Parquet => Err(ExportError::NotThis("parquet is a folder of files, and not one".to_owned())),
     }
 }

@@ -1,0 +1,115 @@
+//! Data in the page: numbered blocks, each base64 of zlib of bytes.
+
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use serde_json::Value;
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// The blocks of a page, written one after the other.
+pub(super) struct Blocks<'o> {
+    out: &'o mut dyn Write,
+    next: u32,
+    text: Vec<u8>,
+}
+
+impl<'o> Blocks<'o> {
+    pub(super) fn new(out: &'o mut dyn Write) -> Self {
+        Self { out, next: 0, text: Vec::new() }
+    }
+
+    /// Writes a block: its number.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<u32> {
+        let number = self.next;
+        self.next += 1;
+        self.write(&number.to_string(), bytes)?;
+        Ok(number)
+    }
+
+    pub(super) fn columns(&mut self, columns: &Columns) -> io::Result<u32> {
+        self.bytes(&columns.bytes)
+    }
+
+    pub(super) fn json(&mut self, value: &Value) -> io::Result<u32> {
+        self.bytes(value.to_string().as_bytes())
+    }
+
+    /// Writes the block that tells what the others are.
+    pub(super) fn head(&mut self, head: &Value) -> io::Result<()> {
+        self.write("head", head.to_string().as_bytes())
+    }
+
+    fn write(&mut self, id: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut compressed = ZlibEncoder::new(Vec::with_capacity(bytes.len() / 2), Compression::default());
+        compressed.write_all(bytes)?;
+        let compressed = compressed.finish()?;
+        self.text.clear();
+        put_base64(&compressed, &mut self.text);
+        write!(self.out, "<script type=\"application/vnd.stackweave\" id=\"sw-{id}\">")?;
+        self.out.write_all(&self.text)?;
+        self.out.write_all(b"</script>\n")
+    }
+}
+
+fn put_base64(bytes: &[u8], text: &mut Vec<u8>) {
+    text.reserve(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let byte = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        let digit = |shift: u32| DIGITS[(word >> shift & 63) as usize];
+        text.extend([digit(18), digit(12)]);
+        text.push(if three.len() > 1 { digit(6) } else { b'=' });
+        text.push(if three.len() > 2 { digit(0) } else { b'=' });
+    }
+}
+
+/// Columns of numbers, as the page reads them.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    bytes: Vec<u8>,
+}
+
+impl Columns {
+    pub(super) fn plain(&mut self, column: impl ExactSizeIterator<Item = u64>) {
+        self.number(column.len() as u64);
+        column.for_each(|value| self.number(value));
+    }
+
+    pub(super) fn signed(&mut self, column: impl ExactSizeIterator<Item = i64>) {
+        self.plain(column.map(|value| (value << 1 ^ value >> 63).cast_unsigned()));
+    }
+
+    fn number(&mut self, mut value: u64) {
+        while value >= 128 {
+            self.bytes.push((value & 127) as u8 | 128);
+            value >>= 7;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "less than 128")]
+        self.bytes.push(value as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_what_everybody_writes() {
+        let of = |text: &str| {
+            let mut out = Vec::new();
+            put_base64(text.as_bytes(), &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!([of(""), of("f"), of("fo"), of("foo"), of("foob~?")], ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYn4/"]);
+    }
+
+    #[test]
+    fn numbers_are_short_where_they_are_small() {
+        let mut columns = Columns::default();
+        columns.plain([0, 127, 128, 300].into_iter());
+        columns.signed([0, -1, 1, -64].into_iter());
+        assert_eq!(columns.bytes, [4, 0, 127, 0x80, 1, 0xac, 2, 4, 0, 1, 2, 127]);
+    }
+}

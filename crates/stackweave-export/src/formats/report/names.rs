@@ -1,0 +1,92 @@
+//! Functions and frames of the whole report, each once, and their texts.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use stackweave_profile::{FrameIndex, FrameKind, Function, FunctionTable, Origin};
+
+use super::blocks::{Blocks, Columns};
+
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    table: FunctionTable,
+    strings: Strings,
+}
+
+impl Names {
+    /// Takes in the functions of a profile: for each of its frames, the one here.
+    pub(super) fn extend(&mut self, functions: &FunctionTable) -> Vec<FrameIndex> {
+        self.table.extend(functions)
+    }
+
+    /// Writes all, when nothing is added any more.
+    pub(super) fn write(mut self, head: &mut Map<String, Value>, blocks: &mut Blocks<'_>) -> io::Result<()> {
+        let Self { table, strings } = &mut self;
+        let functions = table.functions();
+        let names: Vec<u64> = functions.iter().map(|function| strings.place(function.full_name())).collect();
+        let files: Vec<u64> = functions.iter().map(|of| strings.place_or_none(of.filename.as_deref())).collect();
+        let modules = functions.iter().map(|of| strings.place_or_none(of.module_name().map(|name| &**name)));
+        let modules: Vec<u64> = modules.collect();
+        let path = |of: &Function| of.module.as_ref().map(|module| module.path.to_string_lossy().into_owned());
+        let paths: Vec<u64> = functions.iter().map(|of| strings.place_or_none(path(of).as_deref())).collect();
+        let mut columns = Columns::default();
+        columns.plain(names.into_iter());
+        columns.plain(files.into_iter());
+        columns.plain(functions.iter().map(|function| function.first_line.unwrap_or(0).into()));
+        columns.plain(functions.iter().map(|function| kind(function.kind)));
+        columns.plain(functions.iter().map(|function| origin(function.origin)));
+        columns.plain(modules.into_iter());
+        columns.plain(paths.into_iter());
+        head.insert("functions".to_owned(), blocks.columns(&columns)?.into());
+        let mut columns = Columns::default();
+        columns.plain(table.frames().iter().map(|frame| frame.function.index() as u64));
+        columns.plain(table.frames().iter().map(|frame| frame.line.unwrap_or(0).into()));
+        head.insert("frames".to_owned(), blocks.columns(&columns)?.into());
+        let strings = Value::Array(self.strings.all.iter().map(|text| Value::from(&**text)).collect());
+        head.insert("strings".to_owned(), blocks.json(&strings)?.into());
+        Ok(())
+    }
+}
+
+/// Texts, each once.
+#[derive(Debug, Default)]
+struct Strings {
+    all: Vec<Arc<str>>,
+    places: HashMap<Arc<str>, u64>,
+}
+
+impl Strings {
+    fn place(&mut self, text: &str) -> u64 {
+        if let Some(place) = self.places.get(text) {
+            return *place;
+        }
+        let (text, place): (Arc<str>, u64) = (text.into(), self.all.len() as u64);
+        self.all.push(Arc::clone(&text));
+        self.places.insert(text, place);
+        place
+    }
+
+    fn place_or_none(&mut self, text: Option<&str>) -> u64 {
+        text.map_or(0, |text| self.place(text) + 1)
+    }
+}
+
+const fn kind(kind: FrameKind) -> u64 {
+    match kind {
+        FrameKind::Python => 0,
+        FrameKind::Native => 1,
+        FrameKind::Script => 2,
+        FrameKind::Extra => 3,
+        FrameKind::Label => 4,
+    }
+}
+
+const fn origin(origin: Origin) -> u64 {
+    match origin {
+        Origin::Program => 0,
+        Origin::Library => 1,
+        Origin::Interpreter => 2,
+    }
+}

@@ -1,0 +1,87 @@
+// Makes the page of the sources: one HTML file with everything in it but the data, and the policy that lets nothing else run.
+//
+//   node build.mjs            writes the page to where the Rust crate takes it from
+//   node build.mjs --check    fails if what is there is not what the sources give
+
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const output = join(here, "../crates/stackweave-export/src/formats/report/page.html");
+
+const common = {
+  bundle: true,
+  minify: true,
+  write: false,
+  format: "iife",
+  target: ["chrome103", "firefox115"],
+  charset: "ascii",
+  legalComments: "none",
+  logLevel: "warning",
+  absWorkingDir: here,
+};
+
+/** The text that esbuild makes of an entry. */
+async function bundled(entry, extra = {}) {
+  const result = await build({ ...common, ...extra, entryPoints: [join(here, entry)] });
+  return result.outputFiles[0].text.trimEnd();
+}
+
+/** Inside of a script element nothing may look like its end. */
+function inScript(text) {
+  return text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
+}
+
+function hash(text) {
+  return `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
+}
+
+function page(script, style, body) {
+  const policy = [
+    "default-src 'none'",
+    `script-src ${hash(script)}`,
+    `style-src ${hash(style)}`,
+    "worker-src blob:",
+    "img-src data: blob:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types stackweave",
+  ].join("; ");
+  return [
+    "<!doctype html>",
+    '<html lang="en"><head><meta charset="utf-8">',
+    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="color-scheme" content="light dark">',
+    '<meta name="referrer" content="no-referrer">',
+    "<title>Stackweave report</title>",
+    `<style>${style}</style></head>`,
+    `<body>${body}`,
+    "<!--DATA-->",
+    `<script>${script}</script>`,
+    "</body></html>",
+    "",
+  ].join("\n");
+}
+
+const worker = await bundled("src/engine/worker.ts");
+const style = await bundled("src/page/style/page.css");
+const define = { WORKER_SOURCE: JSON.stringify(worker) };
+const script = inScript(await bundled("src/page/main.tsx", { define }));
+const body = readFileSync(join(here, "src/page/body.html"), "utf8").trim();
+const html = page(script, style, body);
+
+if (process.argv.includes("--check")) {
+  const there = readFileSync(output, "utf8");
+  if (there !== html) {
+    console.error("error: the page in crates/stackweave-export is not what report/ gives; run make report-page");
+    process.exit(1);
+  }
+} else {
+  writeFileSync(output, html);
+  console.log(`${output.slice(join(here, "..").length + 1)}: ${Math.ceil(html.length / 1024)} KiB`);
+}

@@ -1,0 +1,7 @@
+// diff.
+
+import type { Context } from "./methods";
+
+export function diffMethods(_context: Context) {
+  return {};
+}

@@ -1,0 +1,7 @@
+// flame.
+
+import type { Context } from "./methods";
+
+export function flameMethods(_context: Context) {
+  return {};
+}

@@ -1,0 +1,7 @@
+// graph.
+
+import type { Context } from "./methods";
+
+export function graphMethods(_context: Context) {
+  return {};
+}

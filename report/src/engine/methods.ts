@@ -1,0 +1,40 @@
+// All that the page can ask the engine. Each view has a file with its own methods.
+
+import type { Head } from "../shared/format";
+import type { Names } from "../shared/names";
+import { diffMethods } from "./diff";
+import { flameMethods } from "./flame";
+import { graphMethods } from "./graph";
+import { memoryMethods } from "./memory";
+import { overviewMethods } from "./overview";
+import type { Report } from "./report";
+import { searchMethods } from "./search";
+import { SelectedTrees } from "./selected";
+import { sourceMethods } from "./source";
+import { tableMethods } from "./table";
+import { timelineMethods } from "./timeline";
+
+/** What methods work on. */
+export interface Context {
+  report: Report;
+  trees: SelectedTrees;
+}
+
+export function methodsOf(report: Report) {
+  const context: Context = { report, trees: new SelectedTrees(report) };
+  return {
+    /** What the page needs at first. */
+    open: (): { head: Head; names: Names } => ({ head: report.head, names: report.names }),
+    ...diffMethods(context),
+    ...flameMethods(context),
+    ...graphMethods(context),
+    ...memoryMethods(context),
+    ...overviewMethods(context),
+    ...searchMethods(context),
+    ...sourceMethods(context),
+    ...tableMethods(context),
+    ...timelineMethods(context),
+  };
+}
+
+export type Engine = ReturnType<typeof methodsOf>;

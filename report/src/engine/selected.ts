@@ -1,0 +1,83 @@
+// Trees of what is selected: threads together, lines of a function as one, and only the frames that are seen.
+
+import type { Head, MeasureName, TreeInfo } from "../shared/format";
+import type { Selection } from "../shared/selection";
+import { seenByOrigin, seenFunctions } from "./filter";
+import type { Report } from "./report";
+import { type CallTree, TreeBuilder } from "./tree";
+
+export type Side = "after" | "before";
+
+/** Makes trees of what is selected, and keeps the newest ones. */
+export class SelectedTrees {
+  private readonly kept = new Map<string, Promise<CallTree>>();
+
+  constructor(private readonly report: Report) {}
+
+  /** The tree of what is selected: of functions, or of frames if `lines` are told apart. */
+  get(selection: Selection, { lines = false, side = "after" as Side } = {}): Promise<CallTree> {
+    const key = JSON.stringify([selection, lines, side]);
+    let tree = this.kept.get(key);
+    if (!tree) {
+      tree = this.make(selection, lines, side);
+      this.kept.set(key, tree);
+      const oldest = this.kept.size > 12 && this.kept.keys().next().value;
+      if (oldest) this.kept.delete(oldest);
+    }
+    return tree;
+  }
+
+  private async make(selection: Selection, lines: boolean, side: Side): Promise<CallTree> {
+    const infos = treesOf(this.report.head, selection, side);
+    const trees = await Promise.all(infos.map((info) => this.report.tree(info)));
+    return viewed(this.report, trees, selection, lines);
+  }
+}
+
+/** The trees of a head that a selection takes. */
+export function treesOf(head: Head, selection: Selection, side: Side): TreeInfo[] {
+  const measure = storedMeasure(selection.measure);
+  // Threads before a change are others: they can't be chosen.
+  const takes = (info: TreeInfo) =>
+    selection.threads === null ||
+    side === "before" ||
+    (info.thread !== null && selection.threads.includes(info.thread));
+  return head.trees.filter(
+    (info) => info.measure === measure && info.device === selection.device && info.side === side && takes(info),
+  );
+}
+
+/** Allocations are the calls of the tree of bytes. */
+export function storedMeasure(measure: MeasureName): MeasureName {
+  return measure === "allocations" ? "bytes" : measure;
+}
+
+/** Trees of frames as one, as a selection shows it. */
+export function viewed(report: Report, trees: CallTree[], selection: Selection, lines: boolean): CallTree {
+  const { filter, measure } = selection;
+  const { function: functionOf } = report.names.frames;
+  const { origin } = report.names.functions;
+  const seen = seenFunctions(report.names, filter);
+  const builder = new TreeBuilder(lines);
+  const movesCalls = measure !== "time";
+  for (const tree of trees) {
+    const { parent, item, calls, own, length } = tree;
+    const place = new Uint32Array(length);
+    const isLibrary = new Uint8Array(length);
+    for (let node = 0; node < length; node++) {
+      let counted = calls[node]!;
+      if (node > 0) {
+        const above = parent[node]!;
+        const frame = item[node]!;
+        const of = functionOf[frame]!;
+        const [shows, below] = seenByOrigin(origin[of]!, isLibrary[above] === 1, filter.internals);
+        isLibrary[node] = below ? 1 : 0;
+        const isSeen = shows && seen[of] === 1;
+        place[node] = isSeen ? builder.child(place[above]!, lines ? frame : of) : place[above]!;
+        if (!isSeen && !movesCalls) counted = 0;
+      }
+      builder.add(place[node]!, counted, measure === "allocations" ? counted : own[node]!);
+    }
+  }
+  return builder.finish();
+}

@@ -1,0 +1,7 @@
+// source.
+
+import type { Context } from "./methods";
+
+export function sourceMethods(_context: Context) {
+  return {};
+}

@@ -1,0 +1,60 @@
+// What is looked at stands in the address, so that it can be kept, sent and gone back to.
+
+import { effect, type Signal, signal } from "@preact/signals";
+
+interface Kept {
+  signal: Signal<string>;
+  initial: string;
+  /** Whether a change is a step that "back" undoes. */
+  isStep: boolean;
+}
+
+const kept = new Map<string, Kept>();
+let isReading = false;
+
+function fromAddress(): URLSearchParams {
+  return new URLSearchParams(location.hash.slice(1));
+}
+
+/** A text that is kept in the address under this name, unless it is what it is at first. */
+export function addressed(name: string, initial: string, { isStep = false } = {}): Signal<string> {
+  const known = kept.get(name);
+  if (known) return known.signal;
+  const made = signal(fromAddress().get(name) ?? initial);
+  kept.set(name, { signal: made, initial, isStep });
+  let before = made.peek();
+  effect(() => {
+    const now = made.value;
+    if (now !== before && !isReading) write(isStep);
+    before = now;
+  });
+  return made;
+}
+
+/** The address of this page with some of what is kept said otherwise. */
+export function addressWith(changes: Record<string, string>): string {
+  const texts = new URLSearchParams();
+  for (const [name, { signal: text, initial }] of kept) {
+    const value = changes[name] ?? text.peek();
+    if (value !== initial) texts.set(name, value);
+  }
+  for (const [name, value] of Object.entries(changes)) if (!kept.has(name)) texts.set(name, value);
+  return `#${texts}`;
+}
+
+function write(isStep: boolean): void {
+  const address = addressWith({});
+  if (address === (location.hash || "#")) return;
+  if (isStep) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+}
+
+function read(): void {
+  const texts = fromAddress();
+  isReading = true;
+  for (const [name, { signal: text, initial }] of kept) text.value = texts.get(name) ?? initial;
+  isReading = false;
+}
+
+addEventListener("popstate", read);
+addEventListener("hashchange", read);

@@ -1,0 +1,75 @@
+// A canvas that is as sharp as the screen, and as large as its place.
+
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { isDark } from "./colours";
+
+/** What is drawn on: sizes are in pixels of the page. */
+export interface Surface {
+  context: CanvasRenderingContext2D;
+  width: number;
+  height: number;
+  /** A colour of the theme, by its name in `theme.css`. */
+  colour(name: string): string;
+}
+
+interface Properties {
+  /** What it shows, in words. */
+  label: string;
+  draw(surface: Surface): void;
+  /** Handlers, and whatever else the element shall have. */
+  events?: Record<string, unknown>;
+}
+
+/**
+ * Fills the element around it, whose size is what the style says. It is drawn again when `draw` is another function, when the
+ * size changes, and when the theme does.
+ */
+export function Canvas({ label, draw, events }: Properties) {
+  const element = useRef<HTMLCanvasElement>(null);
+  const newest = useRef(draw);
+  newest.current = draw;
+  const dark = isDark();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: these say when it has to be drawn.
+  useLayoutEffect(() => {
+    const next = requestAnimationFrame(() => paint(element.current, newest.current));
+    return () => cancelAnimationFrame(next);
+  }, [draw, dark]);
+  useEffect(() => {
+    const observer = new ResizeObserver(() => paint(element.current, newest.current));
+    observer.observe(element.current!.parentElement!);
+    return () => observer.disconnect();
+  }, []);
+  return (
+    // biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: keys move in what is drawn.
+    <canvas ref={element} tabIndex={0} role="application" aria-label={label} {...events} />
+  );
+}
+
+function paint(canvas: HTMLCanvasElement | null, draw: (surface: Surface) => void): void {
+  const place = canvas?.parentElement;
+  if (!canvas || !place) return;
+  const { clientWidth: width, clientHeight: height } = place;
+  const ratio = devicePixelRatio || 1;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const context = canvas.getContext("2d")!;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const style = getComputedStyle(document.documentElement);
+  draw({ context, width, height, colour: (name) => style.getPropertyValue(`--${name}`) });
+}
+
+const widths = new Map<string, number>();
+
+/** As much of a text as fits into a width, in a font whose letters are all as wide; with a mark if something is left out. */
+export function fitted(context: CanvasRenderingContext2D, text: string, width: number): string {
+  let letter = widths.get(context.font);
+  if (letter === undefined) {
+    letter = context.measureText("m").width;
+    widths.set(context.font, letter);
+  }
+  const most = Math.floor(width / letter);
+  if (text.length <= most) return text;
+  return most < 3 ? "" : `${text.slice(0, most - 1)}…`;
+}

@@ -1,0 +1,59 @@
+// Colours by what a function is code of: Python warm, native cool, labels green; the functions of a file look alike. The same
+// in every view, and as in the pictures of `stackweave export`.
+
+import { signal } from "@preact/signals";
+import { type FunctionIndex, KINDS, type Kind } from "../shared/format";
+import { fileOf, functionName, moduleOf, type Names } from "../shared/names";
+import { addressed } from "./address";
+
+const HUES: Record<Kind, [number, number]> = {
+  python: [8, 52],
+  native: [188, 238],
+  script: [258, 288],
+  extra: [305, 335],
+  label: [88, 150],
+};
+const STEPS = 6;
+
+/** "light", "dark", or "" for what the system says. */
+export const themeText = addressed("theme", "");
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+const systemIsDark = signal(systemDark.matches);
+systemDark.addEventListener("change", (event) => {
+  systemIsDark.value = event.matches;
+});
+
+export function isDark(): boolean {
+  return themeText.value === "" ? systemIsDark.value : themeText.value === "dark";
+}
+
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
+  return (value ^ (value >>> 15)) >>> 4;
+}
+
+const known = new WeakMap<Names, Map<string, string[]>>();
+
+/** The colour of each function, for a canvas; by function. */
+export function functionColours(names: Names, dark: boolean): string[] {
+  const themes = known.get(names) ?? new Map<string, string[]>();
+  known.set(names, themes);
+  const theme = dark ? "dark" : "light";
+  let colours = themes.get(theme);
+  if (!colours) {
+    colours = Array.from(names.functions.name, (_, of) => functionColour(names, of, dark));
+    themes.set(theme, colours);
+  }
+  return colours;
+}
+
+function functionColour(names: Names, of: FunctionIndex, dark: boolean): string {
+  const [from, to] = HUES[KINDS[names.functions.kind[of]!] ?? "label"];
+  const name = functionName(names, of);
+  const step = hash(fileOf(names, of) ?? moduleOf(names, of) ?? name) % STEPS;
+  const hue = from + ((to - from) * step) / (STEPS - 1);
+  const isLighter = hash(name) % 2;
+  const light = dark ? 30 + 6 * isLighter : 70 + 7 * isLighter;
+  return `hsl(${hue} ${dark ? 48 : 82}% ${light}%)`;
+}

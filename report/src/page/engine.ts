@@ -1,0 +1,58 @@
+// Calls into the engine, which runs in a thread of its own and is a part of this page.
+
+import type { Engine } from "../engine/methods";
+import type { FromEngine, ToEngine } from "../shared/messages";
+import { blockText } from "./blocks";
+
+declare const WORKER_SOURCE: string;
+
+type Answer<Method extends keyof Engine> = Awaited<ReturnType<Engine[Method]>>;
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(reason: Error): void;
+}
+
+const waiting = new Map<number, Waiting>();
+let last = 0;
+let worker: Worker | undefined;
+
+interface TrustedTypes {
+  createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string };
+}
+
+function start(): Worker {
+  const url = URL.createObjectURL(new Blob([WORKER_SOURCE], { type: "text/javascript" }));
+  // The one address of a script that this page ever makes.
+  const trusted = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes;
+  const policy = trusted?.createPolicy("stackweave", { createScriptURL: (made) => (made === url ? made : "") });
+  const started = new Worker(policy ? policy.createScriptURL(url) : url, { name: "stackweave" });
+  started.onmessage = ({ data }: MessageEvent<FromEngine>) => {
+    if (data.kind === "block") {
+      post({ kind: "block", block: data.block, text: blockText(data.block) });
+      return;
+    }
+    const call = waiting.get(data.id);
+    waiting.delete(data.id);
+    if (data.kind === "done") call?.resolve(data.value);
+    else call?.reject(new Error(data.reason));
+  };
+  return started;
+}
+
+function post(message: ToEngine): void {
+  worker ??= start();
+  worker.postMessage(message);
+}
+
+/** Asks the engine. */
+export function ask<Method extends keyof Engine>(
+  method: Method,
+  ...of: Parameters<Engine[Method]>
+): Promise<Answer<Method>> {
+  const id = ++last;
+  return new Promise((resolve, reject) => {
+    waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
+    post({ kind: "call", id, method, arguments: of });
+  });
+}

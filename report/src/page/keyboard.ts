@@ -1,0 +1,31 @@
+// Keys that work in each view. Views have their own besides, on the elements that they belong to.
+
+import { head, select, show } from "./state";
+import { VIEWS } from "./views";
+
+/** Whether somebody is writing. */
+function isWriting(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName))
+  );
+}
+
+export function onKey(event: KeyboardEvent): void {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  const searchBox = document.getElementById("search");
+  if (isWriting(event.target)) {
+    if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
+    return;
+  }
+  if (event.key === "/") {
+    searchBox?.focus();
+    event.preventDefault();
+  } else if (event.key === "Escape") {
+    select(null);
+  } else if (/^[1-9]$/.test(event.key)) {
+    const views = VIEWS.filter((of) => of.isThere(head()));
+    const chosen = views[Number(event.key) - 1];
+    if (chosen) show(chosen.name);
+  }
+}

@@ -1,0 +1,28 @@
+// Opens the report.
+
+import { render } from "preact";
+import { App } from "./app";
+import { ask } from "./engine";
+import { Problem } from "./problem";
+import { report } from "./state";
+
+const root = document.getElementById("app")!;
+
+async function open(): Promise<void> {
+  try {
+    const opened = await ask("open");
+    report.value = opened;
+    document.title = `${opened.head.title} – Stackweave`;
+    root.textContent = "";
+    render(<App />, root);
+    root.dataset.ready = "true";
+  } catch (error) {
+    root.textContent = "";
+    render(
+      <Problem what="This report can't be opened" why={error instanceof Error ? error.message : String(error)} />,
+      root,
+    );
+  }
+}
+
+void open();

@@ -1,0 +1,96 @@
+// What is looked at, for all views. All of it is kept in the address.
+
+import { computed, signal } from "@preact/signals";
+import type { FunctionIndex, Head, MeasureName, ThreadIndex } from "../shared/format";
+import type { Names } from "../shared/names";
+import { type Filter, type Selection, SHOW_DEFAULT } from "../shared/selection";
+import { addressed } from "./address";
+
+/** The report, once it is open. Views are shown only then. */
+export const report = signal<{ head: Head; names: Names } | null>(null);
+
+export function head(): Head {
+  return report.value!.head;
+}
+
+export function names(): Names {
+  return report.value!.names;
+}
+
+export type ViewName = "overview" | "flame" | "timeline" | "table" | "graph" | "memory" | "source" | "diff";
+
+export const view = addressed("view", "overview", { isStep: true });
+/** What is searched for: found things are highlighted in each view. */
+export const search = addressed("search", "");
+export const measureText = addressed("measure", "");
+const deviceText = addressed("device", "-1");
+const threadsText = addressed("threads", "");
+const functionText = addressed("function", "", { isStep: true });
+const shown = addressed("show", "python native libraries");
+export const only = addressed("only", "");
+
+/** The measures that the report has trees of, in the order in which people ask for them. */
+export const measures = computed<MeasureName[]>(() => {
+  const order: MeasureName[] = ["time", "samples", "peak", "live", "bytes", "allocations", "temporary"];
+  const there = new Set<MeasureName>(report.value?.head.trees.map((tree) => tree.measure));
+  if (there.has("bytes")) there.add("allocations");
+  return order.filter((measure) => there.has(measure));
+});
+
+export const measure = computed<MeasureName>(() => {
+  const asked = measureText.value as MeasureName;
+  return measures.value.includes(asked) ? asked : (measures.value[0] ?? "time");
+});
+
+export const threads = computed<ThreadIndex[] | null>(() =>
+  threadsText.value === "" ? null : threadsText.value.split(" ").map(Number),
+);
+
+export function chooseThreads(chosen: ThreadIndex[] | null): void {
+  threadsText.value = chosen === null ? "" : chosen.join(" ");
+}
+
+export type Toggle = "python" | "native" | "libraries" | "internals";
+
+export const filter = computed<Filter>(() => {
+  const words = shown.value.split(" ");
+  const has = (word: Toggle) => words.includes(word);
+  return {
+    ...SHOW_DEFAULT,
+    python: has("python"),
+    native: has("native"),
+    libraries: has("libraries"),
+    internals: has("internals"),
+    only: only.value,
+  };
+});
+
+export function toggle(of: Toggle): void {
+  const words = shown.value.split(" ").filter(Boolean);
+  const order: Toggle[] = ["python", "native", "libraries", "internals"];
+  const next = words.includes(of) ? words.filter((word) => word !== of) : [...words, of];
+  shown.value = order.filter((word) => next.includes(word)).join(" ") || "nothing";
+}
+
+/** What all views show. */
+export const selection = computed<Selection>(() => ({
+  measure: measure.value,
+  device: Number(deviceText.value),
+  threads: threads.value,
+  filter: filter.value,
+}));
+
+/** The function that is looked at: each view shows where it is. */
+export const selected = computed<FunctionIndex | null>(() =>
+  functionText.value === "" ? null : Number(functionText.value),
+);
+
+export function select(of: FunctionIndex | null): void {
+  functionText.value = of === null ? "" : String(of);
+}
+
+/** Shows a view; with a function, that is selected too. */
+export function show(name: ViewName, of?: FunctionIndex): void {
+  if (of !== undefined) select(of);
+  view.value = name;
+}

@@ -1,0 +1,5 @@
+// Changes.
+
+export function DiffView() {
+  return <p>Changes</p>;
+}

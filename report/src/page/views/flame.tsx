@@ -1,0 +1,5 @@
+// Flame graph.
+
+export function FlameView() {
+  return <p>Flame graph</p>;
+}

@@ -1,0 +1,5 @@
+// Call graph.
+
+export function GraphView() {
+  return <p>Call graph</p>;
+}

@@ -1,0 +1,5 @@
+// Memory.
+
+export function MemoryView() {
+  return <p>Memory</p>;
+}

@@ -1,0 +1,5 @@
+// Overview.
+
+export function OverviewView() {
+  return <p>Overview</p>;
+}

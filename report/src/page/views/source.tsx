@@ -1,0 +1,5 @@
+// Source.
+
+export function SourceView() {
+  return <p>Source</p>;
+}

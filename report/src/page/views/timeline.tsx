@@ -1,0 +1,5 @@
+// Timeline.
+
+export function TimelineView() {
+  return <p>Timeline</p>;
+}

@@ -1,0 +1,196 @@
+// What stands in the data blocks of a report: the contract with `crates/stackweave-export/src/formats/report`.
+//
+// The page has one block that is the head, and numbered ones. Each is base64 of zlib of bytes. The bytes are JSON, or
+// columns: each column is a varint with its length, and as many varints. A number in a column is plain, signed (zigzag),
+// or the difference to the one before it (plain for what never falls).
+
+/** The number of a block. */
+export type Block = number;
+/** A place in `Names.strings`, `Names.functions`, `Names.frames` or `Head.threads`. */
+export type StringIndex = number;
+export type FunctionIndex = number;
+export type FrameIndex = number;
+export type ThreadIndex = number;
+
+export type MeasureName = "time" | "samples" | "bytes" | "allocations" | "live" | "peak" | "temporary";
+
+export interface Head {
+  format: 1;
+  /** The version of Stackweave that wrote it. */
+  version: string;
+  title: string;
+  /** The wall clock at time 0, in nanoseconds: more than a number can hold. */
+  wallNs: string;
+  /** When the last event was. Times everywhere are nanoseconds since the first process began to record. */
+  durationNs: number;
+  events: number;
+  processes: ProcessInfo[];
+  threads: ThreadInfo[];
+  /** What has to be known: what is missing, what is estimated. A sentence each. */
+  remarks: string[];
+  /** JSON: an array of strings. */
+  strings: Block;
+  /** Columns: name, file + 1, first line, kind, origin, module + 1, module's path + 1, all plain; texts are of `strings`. */
+  functions: Block;
+  /** Columns: function, line; both plain, line 0 if lines are not known. */
+  frames: Block;
+  trees: TreeInfo[];
+  timeline: TimelineInfo | null;
+  memory: MemoryInfo | null;
+  sources: SourceInfo[];
+  /** JSON: `RunInfo[]`. */
+  runs: Block | null;
+  /** The recording before a change, if there is one: its trees have the side "before". */
+  before: { title: string; wallNs: string; durationNs: number } | null;
+}
+
+export interface ProcessInfo {
+  pid: number;
+  title: string;
+  /** Machine, Python. */
+  labels: string;
+  beganNs: number;
+  endedNs: number;
+  events: number;
+}
+
+export interface ThreadInfo {
+  /** Its place in `processes`. */
+  process: number;
+  tid: number;
+  name: string;
+}
+
+export const KINDS = ["python", "native", "script", "extra", "label"] as const;
+export type Kind = (typeof KINDS)[number];
+export const ORIGINS = ["program", "library", "interpreter"] as const;
+export type Origin = (typeof ORIGINS)[number];
+
+/** Who called whom, of one thread and one measure. */
+export interface TreeInfo {
+  measure: MeasureName;
+  /** -1: the process's own memory, or what is not memory. */
+  device: number;
+  /** `null` if it is not known which thread. */
+  thread: ThreadIndex | null;
+  side: "after" | "before";
+  /** With the root, which is the first. */
+  nodes: number;
+  total: number;
+  /** Paths that cost too little to have a node of their own; their cost is their nearest caller's own. */
+  folded: number;
+  /** Columns: how far back the parent is (plain, 0 for the root), frame (plain), calls (plain), own cost (signed). */
+  block: Block;
+}
+
+export interface TimelineInfo {
+  /** Spans of at least so many nanoseconds belong to a level. The first is 0. */
+  levels: number[];
+  tracks: TrackInfo[];
+  counters: CounterInfo[];
+}
+
+/** What one thread did. */
+export interface TrackInfo {
+  thread: ThreadIndex;
+  beganNs: number;
+  endedNs: number;
+  /** How many spans are open at most. */
+  depth: number;
+  spans: number;
+  /** Spans of each level, `levels[k] <= duration < levels[k + 1]`: each span is in one level only. */
+  levels: Tiles[];
+  /** For each level what is shorter than it, merged to pieces that are about as long; of the first level nothing. */
+  dense: Tiles[];
+  /** Columns: time (differences), frame (plain). */
+  instants: Block | null;
+}
+
+/** Four numbers for each tile: block, earliest begin, latest end, how many. In the order of begins. */
+export type Tiles = number[];
+// The columns of a tile of spans, by begin and depth: begin (differences, the first to the tile's earliest), duration,
+// depth, frame, flags (1: has no end, 2: failed), detail + 1; all plain. Behind them a varint and as many bytes: JSON, an
+// array of details, each an object.
+//
+// The columns of a dense tile: begin (differences), extent, depth, frame + 1 of what took most (0: no single one), calls,
+// busy time; all plain.
+
+export interface CounterInfo {
+  name: string;
+  process: number;
+  /** JSON: `{ times: number[], values: number[] }`. */
+  block: Block;
+}
+
+export interface MemoryInfo {
+  /** The process's own first. */
+  devices: DeviceMemory[];
+  /** How many bytes one recorded allocation stands for on average, if not all were recorded. */
+  sampleEvery: number | null;
+}
+
+export interface DeviceMemory {
+  /** -1: the process's own. */
+  device: number;
+  label: string;
+  /** Columns: time (differences), bytes taken (plain), bytes in memory + 1 (plain, 0 if not known). `null`: no history. */
+  curve: Block | null;
+  peakNs: number | null;
+  peak: Amount;
+  live: Amount;
+  allocated: Amount;
+  temporary: Amount;
+  threads: NamedAmounts[];
+  tags: NamedAmounts[];
+  allocators: NamedAmounts[];
+  /** By size: name is the most bytes that a block of the row has. */
+  sizes: NamedAmounts[];
+  moments: MomentsInfo | null;
+}
+
+export interface Amount {
+  bytes: number;
+  blocks: number;
+}
+
+export interface NamedAmounts {
+  name: string;
+  number: number;
+  peak: Amount;
+  live: Amount;
+  allocated: Amount;
+  temporary: Amount;
+}
+
+/** What was taken at some moments. */
+export interface MomentsInfo {
+  /** The moments, that of the peak among them. */
+  times: number[];
+  nodes: number;
+  /** Columns: how far back the parent is, frame; both plain. */
+  tree: Block;
+  /** Columns: node, first moment at which it was there, how many moments it was there, bytes, blocks; all plain. */
+  rows: Block;
+}
+
+export interface SourceInfo {
+  file: StringIndex;
+  /** Whether it was written to after the recording. */
+  changed: boolean;
+  /** The text, UTF-8. */
+  block: Block;
+}
+
+export interface RunInfo {
+  number: number;
+  parent: number | null;
+  thread: ThreadIndex | null;
+  function: FunctionIndex;
+  beganNs: number;
+  durationNs: number;
+  failed: boolean;
+  leftOpen: boolean;
+  unfinished: boolean;
+  attributes: Record<string, unknown>;
+  phases: { function: FunctionIndex; calls: number; totalNs: number; ownNs: number }[];
+}

@@ -1,0 +1,61 @@
+// Functions and frames by name. Both the page and the engine have them.
+
+import type { FunctionIndex } from "./format";
+
+/** Columns, as the engine reads them. */
+interface ColumnReader {
+  small(): Uint32Array;
+}
+
+/** Columns of functions and of frames. Plain data: it is sent from the engine to the page as it is. */
+export interface Names {
+  strings: string[];
+  functions: {
+    name: Uint32Array;
+    /** The number of the string + 1; 0 if there is none. So are modules. */
+    file: Uint32Array;
+    line: Uint32Array;
+    kind: Uint32Array;
+    origin: Uint32Array;
+    module: Uint32Array;
+    modulePath: Uint32Array;
+  };
+  frames: { function: Uint32Array; line: Uint32Array };
+}
+
+export function namesOf(strings: string[], functions: ColumnReader, frames: ColumnReader): Names {
+  return {
+    strings,
+    functions: {
+      name: functions.small(),
+      file: functions.small(),
+      line: functions.small(),
+      kind: functions.small(),
+      origin: functions.small(),
+      module: functions.small(),
+      modulePath: functions.small(),
+    },
+    frames: { function: frames.small(), line: frames.small() },
+  };
+}
+
+export function functionName(names: Names, of: FunctionIndex): string {
+  return names.strings[names.functions.name[of]!] ?? "";
+}
+
+/** The file of a function, or undefined. */
+export function fileOf(names: Names, of: FunctionIndex): string | undefined {
+  return names.strings[names.functions.file[of]! - 1];
+}
+
+export function moduleOf(names: Names, of: FunctionIndex): string | undefined {
+  return names.strings[names.functions.module[of]! - 1];
+}
+
+/** Where a function is: `file:line`, or the module of a native one that has no file. */
+export function placeOf(names: Names, of: FunctionIndex): string {
+  const file = fileOf(names, of);
+  if (file === undefined) return moduleOf(names, of) ?? "";
+  const line = names.functions.line[of]!;
+  return line > 0 ? `${file}:${line}` : file;
+}

@@ -1,0 +1,63 @@
+// Costs as people read them: as `stackweave top` writes them.
+
+import type { MeasureName } from "./format";
+
+function digits(value: number): string {
+  const size = Math.abs(value);
+  return value.toFixed(size < 10 ? 2 : size < 100 ? 1 : 0);
+}
+
+export function timeText(ns: number): string {
+  const size = Math.abs(ns);
+  if (size < 1e3) return `${ns.toFixed(0)} ns`;
+  if (size < 1e6) return `${digits(ns / 1e3)} us`;
+  if (size < 1e9) return `${digits(ns / 1e6)} ms`;
+  return `${digits(ns / 1e9)} s`;
+}
+
+export function bytesText(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let value = bytes;
+  let unit = 0;
+  while (Math.abs(value) >= 1024 && unit + 1 < units.length) {
+    value /= 1024;
+    unit += 1;
+  }
+  return unit === 0 ? `${value.toFixed(0)} B` : `${digits(value)} ${units[unit]}`;
+}
+
+export function countText(count: number): string {
+  return Math.round(count).toLocaleString("en-US");
+}
+
+/** A cost in the unit of its measure. */
+export function costText(measure: MeasureName, cost: number): string {
+  if (measure === "time") return timeText(cost);
+  if (measure === "samples" || measure === "allocations") return countText(cost);
+  return bytesText(cost);
+}
+
+/** The same with its sign, also if that is plus. */
+export function signedCostText(measure: MeasureName, cost: number): string {
+  return cost > 0 ? `+${costText(measure, cost)}` : costText(measure, cost);
+}
+
+export function shareText(share: number): string {
+  const percent = share * 100;
+  return `${percent.toFixed(Math.abs(percent) < 9.95 ? 1 : 0)}%`;
+}
+
+export const MEASURE_LABELS: Record<MeasureName, string> = {
+  time: "Wall time",
+  samples: "Samples",
+  peak: "Memory at the peak",
+  live: "Memory never freed",
+  bytes: "Memory allocated",
+  allocations: "Allocations",
+  temporary: "Temporary memory",
+};
+
+/** What the calls of a measure count. */
+export function countedText(measure: MeasureName): string {
+  return measure === "time" ? "calls" : measure === "samples" ? "samples" : "blocks";
+}
