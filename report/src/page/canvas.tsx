@@ -29,7 +29,6 @@ export function Canvas({ label, draw, events }: Properties) {
   const newest = useRef(draw);
   newest.current = draw;
   const dark = isDark();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: these say when it has to be drawn.
   useLayoutEffect(() => {
     const next = requestAnimationFrame(() => paint(element.current, newest.current));
     return () => cancelAnimationFrame(next);

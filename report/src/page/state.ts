@@ -50,6 +50,18 @@ export function chooseThreads(chosen: ThreadIndex[] | null): void {
   threadsText.value = chosen === null ? "" : chosen.join(" ");
 }
 
+const rangeText = addressed("range", "", { isStep: true });
+
+/** The time that is looked at; all of it if it is `null`. */
+export const range = computed<[number, number] | null>(() => {
+  const [from, to] = rangeText.value.split("-").map(Number);
+  return from !== undefined && to !== undefined && from < to ? [from, to] : null;
+});
+
+export function chooseRange(chosen: [number, number] | null): void {
+  rangeText.value = chosen === null ? "" : chosen.map((time) => Math.round(time)).join("-");
+}
+
 export type Toggle = "python" | "native" | "libraries" | "internals";
 
 export const filter = computed<Filter>(() => {
@@ -77,6 +89,7 @@ export const selection = computed<Selection>(() => ({
   measure: measure.value,
   device: Number(deviceText.value),
   threads: threads.value,
+  range: range.value,
   filter: filter.value,
 }));
 

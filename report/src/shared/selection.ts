@@ -8,6 +8,9 @@ export interface Selection {
   device: number;
   /** `null`: all. */
   threads: ThreadIndex[] | null;
+  /** Only this time, in nanoseconds, for the measure of time; `null`: all of it. What began before or ended later counts as a call, and
+   * for what lies inside. */
+  range: [number, number] | null;
   filter: Filter;
 }
 
