@@ -4,14 +4,19 @@ import { useEffect } from "preact/hooks";
 import { isDark } from "./colours";
 import { FilterBar } from "./filter-bar";
 import { FunctionPanel } from "./function-panel";
+import { Guarded } from "./guarded";
+import { Help } from "./help";
 import { onKey } from "./keyboard";
-import { head, selected, show, type ViewName, view } from "./state";
+import { Mark } from "./mark";
+import { head, selected, view } from "./state";
+import { Tabs } from "./tabs";
 import { VIEWS } from "./views";
 
 export function App() {
+  const theme = isDark() ? "dark" : "light";
   useEffect(() => {
-    document.documentElement.dataset.theme = isDark() ? "dark" : "light";
-  });
+    document.documentElement.dataset.theme = theme;
+  }, [theme]);
   useEffect(() => {
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
@@ -23,38 +28,20 @@ export function App() {
     <div class="app">
       <header>
         <h1>
-          <span class="brand">Stackweave</span> <span class="title">{head().title}</span>
+          <Mark /> <span class="title">{head().title}</span>
         </h1>
-        <div class="tabs" role="tablist" aria-label="Views">
-          {views.map((of, place) => (
-            <Tab key={of.name} name={of.name} label={of.label} place={place + 1} isCurrent={of === current} />
-          ))}
-        </div>
+        <Tabs views={views} current={current} />
         <FilterBar />
       </header>
       <main>
         <div class="view" id="view" role="tabpanel" aria-labelledby={`tab-${current.name}`} data-view={current.name}>
-          <View key={current.name} />
+          <Guarded key={current.name}>
+            <View />
+          </Guarded>
         </div>
       </main>
       {selected.value !== null && <FunctionPanel of={selected.value} />}
+      <Help />
     </div>
-  );
-}
-
-function Tab({ name, label, place, isCurrent }: { name: ViewName; label: string; place: number; isCurrent: boolean }) {
-  return (
-    <button
-      type="button"
-      role="tab"
-      id={`tab-${name}`}
-      aria-selected={isCurrent}
-      aria-controls="view"
-      aria-keyshortcuts={String(place)}
-      title={`${label} (${place})`}
-      onClick={() => show(name)}
-    >
-      {label}
-    </button>
   );
 }

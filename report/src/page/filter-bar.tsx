@@ -2,6 +2,7 @@
 
 import { MEASURE_LABELS } from "../shared/units";
 import { isDark, themeText } from "./colours";
+import { isHelpShown } from "./help";
 import {
   chooseThreads,
   filter,
@@ -9,6 +10,7 @@ import {
   measure,
   measures,
   measureText,
+  only,
   search,
   type Toggle,
   threads,
@@ -41,6 +43,7 @@ export function FilterBar() {
           </button>
         ))}
       </span>
+      <Only />
       <input
         id="search"
         type="search"
@@ -62,7 +65,40 @@ export function FilterBar() {
       >
         {isDark() ? "☀" : "☾"}
       </button>
+      <button
+        type="button"
+        class="keys"
+        aria-label="Keys"
+        title="Keys (?)"
+        onClick={() => {
+          isHelpShown.value = true;
+        }}
+      >
+        ?
+      </button>
     </div>
+  );
+}
+
+/** What the search has found can be all that is shown. */
+function Only() {
+  if (only.value === "" && search.value.trim() === "") return null;
+  const isOn = only.value !== "";
+  const title = isOn
+    ? "Show the others again"
+    : "Show only what the search finds; the cost of the others is their callers'";
+  return (
+    <button
+      type="button"
+      class="only"
+      aria-pressed={isOn}
+      title={title}
+      onClick={() => {
+        only.value = isOn ? "" : search.value.trim();
+      }}
+    >
+      Only {isOn ? `“${only.value}” ×` : "found"}
+    </button>
   );
 }
 

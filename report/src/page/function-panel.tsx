@@ -1,7 +1,7 @@
 // The function that is selected, and the ways from it to each view.
 
 import { type FunctionIndex, KINDS, ORIGINS } from "../shared/format";
-import { fileOf, functionName, moduleOf, placeOf } from "../shared/names";
+import { fileOf, functionName, moduleOf, placeOf, shortPath } from "../shared/names";
 import { addressWith } from "./address";
 import { head, names, select, show, type ViewName } from "./state";
 import { VIEWS } from "./views";
@@ -28,7 +28,7 @@ export function FunctionPanel({ of }: { of: FunctionIndex }) {
     <aside class="selected" aria-label="Selected function">
       <strong class={`name ${kind}`}>{functionName(known, of)}</strong>
       <span class="place" title={placeOf(known, of)}>
-        {placeOf(known, of)}
+        {shortPath(placeOf(known, of), 48)}
       </span>
       <span class="kind">
         {kind}, {origin}

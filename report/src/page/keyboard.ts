@@ -1,5 +1,6 @@
 // Keys that work in each view. Views have their own besides, on the elements that they belong to.
 
+import { isHelpShown } from "./help";
 import { head, select, show } from "./state";
 import { VIEWS } from "./views";
 
@@ -12,7 +13,7 @@ function isWriting(target: EventTarget | null): boolean {
 }
 
 export function onKey(event: KeyboardEvent): void {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isHelpShown.value) return;
   const searchBox = document.getElementById("search");
   if (isWriting(event.target)) {
     if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
@@ -21,6 +22,8 @@ export function onKey(event: KeyboardEvent): void {
   if (event.key === "/") {
     searchBox?.focus();
     event.preventDefault();
+  } else if (event.key === "?") {
+    isHelpShown.value = true;
   } else if (event.key === "Escape") {
     select(null);
   } else if (/^[1-9]$/.test(event.key)) {

@@ -59,3 +59,13 @@ export function placeOf(names: Names, of: FunctionIndex): string {
   const line = names.functions.line[of]!;
   return line > 0 ? `${file}:${line}` : file;
 }
+
+/** The end of a path, which tells most: as many folders as fit into so many letters, at least the file. */
+export function shortPath(path: string, most: number): string {
+  if (path.length <= most) return path;
+  const parts = path.split("/");
+  let short = parts.pop()!;
+  while (parts.length > 0 && short.length + parts[parts.length - 1]!.length + 3 <= most)
+    short = `${parts.pop()}/${short}`;
+  return `…/${short}`;
+}

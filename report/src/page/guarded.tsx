@@ -1,0 +1,20 @@
+// A view that fails takes nothing else with it.
+
+import { Component, type ComponentChildren } from "preact";
+import { Problem } from "./problem";
+
+export class Guarded extends Component<{ children: ComponentChildren }, { why: string | null }> {
+  override state = { why: null };
+
+  override componentDidCatch(error: unknown): void {
+    this.setState({ why: error instanceof Error ? error.message : String(error) });
+  }
+
+  override render() {
+    return this.state.why === null ? (
+      this.props.children
+    ) : (
+      <Problem what="This view can't be shown, the others still can" why={this.state.why} />
+    );
+  }
+}

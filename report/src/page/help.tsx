@@ -1,0 +1,86 @@
+// The keys, on a sheet of their own.
+
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+
+export const isHelpShown = signal(false);
+
+const KEYS: { where: string; keys: [string, string][] }[] = [
+  {
+    where: "Everywhere",
+    keys: [
+      ["1 … 8", "go to a view"],
+      ["/", "search"],
+      ["Esc", "leave the search; select nothing"],
+      ["?", "this sheet"],
+    ],
+  },
+  {
+    where: "Flame graph",
+    keys: [
+      ["← → ↑ ↓", "go to the next box"],
+      ["Enter", "zoom to it"],
+      ["Backspace", "zoom out"],
+      ["+ −", "zoom in, zoom out"],
+      ["0", "all of it"],
+    ],
+  },
+  {
+    where: "Timeline",
+    keys: [
+      ["W S", "zoom in, zoom out"],
+      ["A D", "earlier, later"],
+      ["F", "fit to the selected span"],
+      ["N P", "next, previous call of the selected function"],
+      ["M", "look only at the time in sight, in all views"],
+      ["0", "all of it"],
+    ],
+  },
+  {
+    where: "Lists and sources",
+    keys: [
+      ["↑ ↓ Home End", "go through rows"],
+      ["Enter", "select; again: callers and callees"],
+      ["N P", "next, previous line that costs much"],
+    ],
+  },
+];
+
+export function Help() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isShown = isHelpShown.value;
+  useEffect(() => {
+    if (isShown) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [isShown]);
+  const close = () => {
+    isHelpShown.value = false;
+  };
+  return (
+    <dialog ref={dialog} class="help" aria-labelledby="help-title" onClose={close}>
+      <h2 id="help-title">Keys</h2>
+      <div class="sheets">
+        {KEYS.map(({ where, keys }) => (
+          <section key={where}>
+            <h3>{where}</h3>
+            <dl>
+              {keys.map(([key, what]) => [
+                <dt key={key}>
+                  <kbd>{key}</kbd>
+                </dt>,
+                <dd key={what}>{what}</dd>,
+              ])}
+            </dl>
+          </section>
+        ))}
+      </div>
+      <p>
+        Ctrl and the wheel zoom where the pointer is; dragging moves. What you look at stands in the address: copy it to
+        keep it.
+      </p>
+      <button type="button" onClick={close}>
+        Close
+      </button>
+    </dialog>
+  );
+}
