@@ -9,9 +9,14 @@ const NATIVE = KINDS.indexOf("native");
 const LIBRARY = ORIGINS.indexOf("library");
 const INTERPRETER = ORIGINS.indexOf("interpreter");
 
+/** The words of a search. */
+export function searchWords(text: string): string[] {
+  return text.toLowerCase().split(/\s+/).filter(Boolean);
+}
+
 /** Whether all words of a search are in the name, the file or the module of a function. */
 export function matcher(names: Names, text: string): (of: number) => boolean {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = searchWords(text);
   return (of) => {
     if (words.length === 0) return true;
     const all = `${functionName(names, of)}\n${fileOf(names, of) ?? ""}\n${moduleOf(names, of) ?? ""}`.toLowerCase();

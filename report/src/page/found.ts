@@ -1,0 +1,41 @@
+// What the search finds, for all views.
+
+import { effect, signal } from "@preact/signals";
+import { ask } from "./engine";
+import { report, search } from "./state";
+
+interface Found {
+  /** What was searched for. */
+  text: string;
+  functions: number;
+  /** By function: 1 if it was found. */
+  found: Uint8Array;
+}
+
+const newest = signal<Found | null>(null);
+
+effect(() => {
+  const text = search.value.trim();
+  if (text === "" || report.value === null) {
+    newest.value = null;
+    return;
+  }
+  ask("found", text).then(
+    ({ functions, foundColumns }) => {
+      if (search.peek().trim() === text) newest.value = { text, functions, found: foundColumns.found };
+    },
+    () => {
+      newest.value = null;
+    },
+  );
+});
+
+/** By function: 1 if it was found. `null` if nothing is searched for. While somebody writes, what was found last. */
+export function useFound(): Uint8Array | null {
+  return newest.value?.found ?? null;
+}
+
+/** How many functions were found; `null` if nothing is searched for. */
+export function useFoundCount(): number | null {
+  return newest.value?.functions ?? null;
+}
