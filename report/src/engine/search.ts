@@ -1,8 +1,10 @@
 // Which functions a search finds: those of which all words are in the name, the file or the module.
 
 import type { Names } from "../shared/names";
+import type { Selection } from "../shared/selection";
 import { searchWords } from "./filter";
 import type { Context } from "./methods";
+import type { CallTree } from "./tree";
 
 export interface Found {
   /** How many functions were found. */
@@ -11,7 +13,15 @@ export interface Found {
   foundColumns: { found: Uint8Array };
 }
 
-export function searchMethods({ report }: Context) {
+/** What the found functions cost. */
+export interface FoundCost {
+  all: number;
+  own: number;
+  /** With all that they called: what is inside of two of them counts once. */
+  total: number;
+}
+
+export function searchMethods({ report, trees }: Context) {
   const search = new Search(report.names);
   return {
     found(text: string): Found {
@@ -20,7 +30,25 @@ export function searchMethods({ report }: Context) {
       for (const is of found) functions += is;
       return { functions, foundColumns: { found } };
     },
+
+    async foundCost(selection: Selection, text: string): Promise<FoundCost> {
+      return costOf(await trees.get(selection), search.found(text));
+    },
   };
+}
+
+/** What functions cost that `found` has a 1 for, in a tree of functions. */
+export function costOf(tree: CallTree, found: Uint8Array): FoundCost {
+  const cost = { all: tree.total[0]!, own: 0, total: 0 };
+  const isInside = new Uint8Array(tree.length);
+  for (let node = 1; node < tree.length; node++) {
+    const isFound = found[tree.item[node]!] === 1;
+    const isBelow = isInside[tree.parent[node]!] === 1;
+    if (isFound) cost.own += tree.own[node]!;
+    if (isFound && !isBelow) cost.total += tree.total[node]!;
+    isInside[node] = isFound || isBelow ? 1 : 0;
+  }
+  return cost;
 }
 
 /** Looks at each text once, however many functions have it. */

@@ -2,39 +2,133 @@
 
 import { type CallTree, childrenOf } from "./tree";
 
-/** By function. */
+/** By function, or by pair of caller and function. */
 export interface StatisticsColumns {
   calls: Float64Array;
+  /** Calls that were made while no such call was open. */
   primitiveCalls: Float64Array;
   own: Float64Array;
+  /** With all that it called: a call inside another such call is not counted again. */
   total: Float64Array;
 }
 
-/** The statistics of a tree of functions, of which there are so many. */
-export function statisticsOf(tree: CallTree, functions: number): StatisticsColumns {
-  const columns = {
-    calls: new Float64Array(functions),
-    primitiveCalls: new Float64Array(functions),
-    own: new Float64Array(functions),
-    total: new Float64Array(functions),
-  };
-  const open = new Uint32Array(functions);
+/** Whom which function called, and what that cost; in the order in which the tree has them first. */
+export interface EdgeColumns extends StatisticsColumns {
+  caller: Uint32Array;
+  callee: Uint32Array;
+  /** With every call counted: what is inside of two open calls is in it twice. */
+  totalOfAll: Float64Array;
+}
+
+export interface Statistics {
+  functions: StatisticsColumns & { totalOfAll: Float64Array };
+  /** By function: what it cost when nobody called it. */
+  outermost: StatisticsColumns;
+  edges: EdgeColumns;
+}
+
+const known = new WeakMap<CallTree, Statistics>();
+
+/** The statistics of a tree of functions, of which there are so many. Made once for each tree: nobody may change them. */
+export function statisticsOf(tree: CallTree, functions: number): Statistics {
+  let statistics = known.get(tree);
+  if (!statistics) {
+    statistics = counted(tree, functions);
+    known.set(tree, statistics);
+  }
+  return statistics;
+}
+
+function counted(tree: CallTree, count: number): Statistics {
+  const { parent, item } = tree;
+  const edges = pairsOf(tree, count);
+  const functions = new Counting(count);
+  const pairs = new Counting(edges.caller.length);
+  const outermost = new Counting(count);
   walk(tree, {
     enter(node) {
-      const of = tree.item[node]!;
-      columns.calls[of]! += tree.calls[node]!;
-      columns.own[of]! += tree.own[node]!;
-      if (open[of] === 0) {
-        columns.primitiveCalls[of]! += tree.calls[node]!;
-        columns.total[of]! += tree.total[node]!;
+      const of = item[node]!;
+      functions.enter(tree, node, of);
+      if (parent[node] === 0) {
+        outermost.enter(tree, node, of);
+        outermost.leave(of);
+      } else {
+        pairs.enter(tree, node, edges.ofNode[node]!);
       }
-      open[of]!++;
     },
     leave(node) {
-      open[tree.item[node]!]!--;
+      functions.leave(item[node]!);
+      if (parent[node] !== 0) pairs.leave(edges.ofNode[node]!);
     },
   });
-  return columns;
+  return {
+    functions: functions.columns(),
+    outermost: outermost.columns(),
+    edges: { caller: edges.caller, callee: edges.callee, ...pairs.columns() },
+  };
+}
+
+/** Numbers for each function or pair, with how many of its calls are open. */
+class Counting {
+  private readonly calls: Float64Array;
+  private readonly primitiveCalls: Float64Array;
+  private readonly own: Float64Array;
+  private readonly total: Float64Array;
+  private readonly totalOfAll: Float64Array;
+  private readonly open: Uint32Array;
+
+  constructor(count: number) {
+    this.calls = new Float64Array(count);
+    this.primitiveCalls = new Float64Array(count);
+    this.own = new Float64Array(count);
+    this.total = new Float64Array(count);
+    this.totalOfAll = new Float64Array(count);
+    this.open = new Uint32Array(count);
+  }
+
+  enter(tree: CallTree, node: number, of: number): void {
+    this.calls[of]! += tree.calls[node]!;
+    this.own[of]! += tree.own[node]!;
+    this.totalOfAll[of]! += tree.total[node]!;
+    if (this.open[of] === 0) {
+      this.primitiveCalls[of]! += tree.calls[node]!;
+      this.total[of]! += tree.total[node]!;
+    }
+    this.open[of]!++;
+  }
+
+  leave(of: number): void {
+    this.open[of]!--;
+  }
+
+  columns(): StatisticsColumns & { totalOfAll: Float64Array } {
+    const { calls, primitiveCalls, own, total, totalOfAll } = this;
+    return { calls, primitiveCalls, own, total, totalOfAll };
+  }
+}
+
+/** Numbers the pairs of caller and function; `ofNode` says which one a node is. What nobody called is none. */
+function pairsOf(tree: CallTree, functions: number) {
+  const { parent, item, length } = tree;
+  const numbers = new Map<number, number>();
+  const ofNode = new Uint32Array(length);
+  for (let node = 1; node < length; node++) {
+    if (parent[node] === 0) continue;
+    const key = item[parent[node]!]! * functions + item[node]!;
+    let number = numbers.get(key);
+    if (number === undefined) {
+      number = numbers.size;
+      numbers.set(key, number);
+    }
+    ofNode[node] = number;
+  }
+  const caller = new Uint32Array(numbers.size);
+  const callee = new Uint32Array(numbers.size);
+  for (const [key, number] of numbers) {
+    caller[number] = Math.floor(key / functions);
+    callee[number] = key % functions;
+  }
+  return { ofNode, caller, callee };
 }
 
 /** Goes through a tree: each node but the root is entered before and left behind what it calls. */

@@ -1,8 +1,9 @@
-// Functions and what they cost.
+// Functions and what they cost, their callers, and whom they call.
 
+import type { FunctionIndex } from "../shared/format";
 import type { Selection } from "../shared/selection";
 import type { Context } from "./methods";
-import { type StatisticsColumns, statisticsOf } from "./statistics";
+import { type EdgeColumns, type StatisticsColumns, statisticsOf } from "./statistics";
 
 export interface Table {
   /** What all of it cost, and what of it no frame has that is seen. */
@@ -12,25 +13,81 @@ export interface Table {
   functionsColumns: { function: Uint32Array } & StatisticsColumns;
 }
 
+/** The numbers of one function, or of one pair of caller and function. */
+export interface Numbers {
+  calls: number;
+  primitiveCalls: number;
+  own: number;
+  total: number;
+}
+
+/** Others of a function: each with what the callee of the two cost when the caller called it. */
+export type NeighbourColumns = { function: Uint32Array } & StatisticsColumns;
+
+export interface Neighbours {
+  /** What all of it cost. */
+  all: number;
+  of: Numbers;
+  /** What of it nobody called. */
+  outermost: Numbers;
+  callersColumns: NeighbourColumns;
+  calleesColumns: NeighbourColumns;
+}
+
 export function tableMethods({ report, trees }: Context) {
+  const functions = report.names.functions.name.length;
   return {
     async table(selection: Selection): Promise<Table> {
       const tree = await trees.get(selection);
-      const all = statisticsOf(tree, report.names.functions.name.length);
-      const there = new Set(tree.item.subarray(1));
-      const rows = Uint32Array.from([...there].sort((a, b) => a - b));
-      const pick = (column: Float64Array) => Float64Array.from(rows, (of) => column[of]!);
+      const there = new Uint8Array(functions);
+      for (let node = 1; node < tree.length; node++) there[tree.item[node]!] = 1;
+      const rows = rowsWhere(functions, (of) => there[of] === 1);
+      const columns = { function: rows, ...picked(statisticsOf(tree, functions).functions, rows) };
+      return { total: tree.total[0]!, withoutFrame: tree.own[0]!, functionsColumns: columns };
+    },
+
+    /** Who called a function, and whom it called. */
+    async neighbours(selection: Selection, of: FunctionIndex): Promise<Neighbours> {
+      const tree = await trees.get(selection);
+      const statistics = statisticsOf(tree, functions);
+      const { edges } = statistics;
       return {
-        total: tree.total[0]!,
-        withoutFrame: tree.own[0]!,
-        functionsColumns: {
-          function: rows,
-          calls: pick(all.calls),
-          primitiveCalls: pick(all.primitiveCalls),
-          own: pick(all.own),
-          total: pick(all.total),
-        },
+        all: tree.total[0]!,
+        of: numbersOf(statistics.functions, of),
+        outermost: numbersOf(statistics.outermost, of),
+        callersColumns: others(edges, edges.callee, edges.caller, of),
+        calleesColumns: others(edges, edges.caller, edges.callee, of),
       };
     },
+  };
+}
+
+function others(edges: EdgeColumns, near: Uint32Array, far: Uint32Array, of: FunctionIndex): NeighbourColumns {
+  const rows = rowsWhere(near.length, (edge) => near[edge] === of);
+  return { function: Uint32Array.from(rows, (edge) => far[edge]!), ...picked(edges, rows) };
+}
+
+function rowsWhere(count: number, is: (row: number) => boolean): Uint32Array {
+  const rows: number[] = [];
+  for (let row = 0; row < count; row++) if (is(row)) rows.push(row);
+  return Uint32Array.from(rows);
+}
+
+function picked(from: StatisticsColumns, rows: Uint32Array): StatisticsColumns {
+  const pick = (column: Float64Array) => Float64Array.from(rows, (row) => column[row]!);
+  return {
+    calls: pick(from.calls),
+    primitiveCalls: pick(from.primitiveCalls),
+    own: pick(from.own),
+    total: pick(from.total),
+  };
+}
+
+function numbersOf(from: StatisticsColumns, row: number): Numbers {
+  return {
+    calls: from.calls[row] ?? 0,
+    primitiveCalls: from.primitiveCalls[row] ?? 0,
+    own: from.own[row] ?? 0,
+    total: from.total[row] ?? 0,
   };
 }
