@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-python test-torch lint bench fuzz deps-debian
+.PHONY: help demo test test-python test-report test-torch lint bench fuzz report-page deps-debian
 
 FUZZ_SECONDS := 60
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
@@ -21,14 +21,18 @@ test: ## set up, fuzz for a moment, then run every test: doc, unit and integrati
 		cargo test --workspace --tests; \
 	fi
 	@scripts/test-python
+	@scripts/test-report
 
 test-python: ## build the Python package and test it on every Python of the machine
 	@scripts/test-python
 
+test-report: ## test the report page in Chromium and Firefox, with recordings of the Python package
+	@scripts/test-report
+
 test-torch: ## test what is about torch, with TORCH_VERSIONS from PyPI (the newest; 5 GB each)
 	@scripts/test-torch
 
-lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, file lengths, the C header, other platforms
+lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, file lengths, the C header, the report page, other platforms
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy -p stackweave-symbolize --no-default-features --all-targets -- -D warnings
@@ -40,6 +44,7 @@ lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, 
 	scripts/check-licences
 	scripts/check-file-length
 	scripts/check-header
+	scripts/check-report
 
 bench: ## measure against the peers, print the ratios, write target/bench.json
 	@scripts/deps-debian || true
@@ -47,6 +52,10 @@ bench: ## measure against the peers, print the ratios, write target/bench.json
 
 fuzz: ## run the fuzz targets for FUZZ_SECONDS (60)
 	@scripts/fuzz $(FUZZ_SECONDS)
+
+report-page: ## build the report page that the Rust crate holds, of the sources in report/ (needs npm)
+	@scripts/report-tools
+	@cd report && node build.mjs
 
 deps-debian: ## install the Debian packages that tests and benches use
 	@scripts/deps-debian

@@ -8,9 +8,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { notices } from "./notices.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const output = join(here, "../crates/stackweave-export/src/formats/report/page.html");
+const MOST_BYTES = 1_000_000;
 
 const common = {
   bundle: true,
@@ -22,11 +24,15 @@ const common = {
   legalComments: "none",
   logLevel: "warning",
   absWorkingDir: here,
+  metafile: true,
 };
+
+const metafiles = [];
 
 /** The text that esbuild makes of an entry. */
 async function bundled(entry, extra = {}) {
   const result = await build({ ...common, ...extra, entryPoints: [join(here, entry)] });
+  metafiles.push(result.metafile);
   return result.outputFiles[0].text.trimEnd();
 }
 
@@ -39,7 +45,7 @@ function hash(text) {
   return `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
 }
 
-function page(script, style, body) {
+function page(script, style, body, ending) {
   const policy = [
     "default-src 'none'",
     `script-src ${hash(script)}`,
@@ -64,6 +70,7 @@ function page(script, style, body) {
     "<!--DATA-->",
     `<script>${script}</script>`,
     "</body></html>",
+    ending,
     "",
   ].join("\n");
 }
@@ -73,7 +80,8 @@ const style = await bundled("src/page/style/page.css");
 const define = { WORKER_SOURCE: JSON.stringify(worker) };
 const script = inScript(await bundled("src/page/main.tsx", { define }));
 const body = readFileSync(join(here, "src/page/body.html"), "utf8").trim();
-const html = page(script, style, body);
+const html = page(script, style, body, notices(here, metafiles));
+if (Buffer.byteLength(html) > MOST_BYTES) throw new Error(`the page has ${Buffer.byteLength(html)} bytes`);
 
 if (process.argv.includes("--check")) {
   const there = readFileSync(output, "utf8");
