@@ -6,6 +6,9 @@ import { ask } from "./engine";
 import { Problem } from "./problem";
 import { report } from "./state";
 
+/** For scripts that drive the page: they may ask the engine what views ask it. */
+Object.assign(globalThis, { stackweave: { ask } });
+
 const root = document.getElementById("app")!;
 
 async function open(): Promise<void> {
