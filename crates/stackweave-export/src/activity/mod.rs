@@ -54,6 +54,11 @@ impl Span {
     pub(crate) fn all_details(&self) -> Details {
         self.details.and(&self.at_end)
     }
+
+    /// Whether its end says that it has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.at_end.as_str().is_some_and(|said| said.contains(r#""failed":true"#))
+    }
 }
 
 /// What runs in pieces: a generator, a coroutine.

@@ -39,7 +39,7 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
             }
             What::End(span, _) => {
                 let thread = thread.or_default();
-                if has_failed(span) {
+                if span.has_failed() {
                     thread.lane.fail(happening.time, reasons.of(span));
                 } else {
                     thread.lane.end(happening.time);
@@ -55,10 +55,6 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
     }
     let mut lanes = threads.into_iter().map(|(key, thread)| (key, thread.lane)).collect();
     draw(&mut lanes, (&items, &reasons), &processes, title, out)
-}
-
-fn has_failed(span: &Span) -> bool {
-    span.at_end.as_str().is_some_and(|said| said.contains(r#""failed":true"#))
 }
 
 /// Why spans have failed, each once.

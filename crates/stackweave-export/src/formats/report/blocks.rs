@@ -24,12 +24,20 @@ impl<'o> Blocks<'o> {
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<u32> {
         let number = self.next;
         self.next += 1;
-        self.write(&number.to_string(), bytes)?;
+        self.write(&number.to_string(), bytes, Compression::default())?;
         Ok(number)
     }
 
     pub(super) fn columns(&mut self, columns: &Columns) -> io::Result<u32> {
         self.bytes(&columns.bytes)
+    }
+
+    /// The same for columns of which a page has very many: less small, and much sooner done.
+    pub(super) fn many_columns(&mut self, columns: &Columns) -> io::Result<u32> {
+        let number = self.next;
+        self.next += 1;
+        self.write(&number.to_string(), &columns.bytes, Compression::fast())?;
+        Ok(number)
     }
 
     pub(super) fn json(&mut self, value: &Value) -> io::Result<u32> {
@@ -38,11 +46,11 @@ impl<'o> Blocks<'o> {
 
     /// Writes the block that tells what the others are.
     pub(super) fn head(&mut self, head: &Value) -> io::Result<()> {
-        self.write("head", head.to_string().as_bytes())
+        self.write("head", head.to_string().as_bytes(), Compression::default())
     }
 
-    fn write(&mut self, id: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut compressed = ZlibEncoder::new(Vec::with_capacity(bytes.len() / 2), Compression::default());
+    fn write(&mut self, id: &str, bytes: &[u8], compression: Compression) -> io::Result<()> {
+        let mut compressed = ZlibEncoder::new(Vec::with_capacity(bytes.len() / 2), compression);
         compressed.write_all(bytes)?;
         let compressed = compressed.finish()?;
         self.text.clear();
@@ -79,6 +87,18 @@ impl Columns {
 
     pub(super) fn signed(&mut self, column: impl ExactSizeIterator<Item = i64>) {
         self.plain(column.map(|value| (value << 1 ^ value >> 63).cast_unsigned()));
+    }
+
+    /// The differences of values that never fall, the first to `from`.
+    pub(super) fn differences(&mut self, column: impl ExactSizeIterator<Item = u64>, from: u64) {
+        let mut before = from;
+        self.plain(column.map(|value| value.saturating_sub(core::mem::replace(&mut before, value))));
+    }
+
+    /// Bytes behind the columns.
+    pub(super) fn text(&mut self, text: &[u8]) {
+        self.number(text.len() as u64);
+        self.bytes.extend_from_slice(text);
     }
 
     fn number(&mut self, mut value: u64) {

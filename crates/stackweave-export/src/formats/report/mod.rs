@@ -6,6 +6,7 @@
 mod blocks;
 mod head;
 mod names;
+mod timeline;
 mod trees;
 
 use std::io::Write;
@@ -30,9 +31,10 @@ pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     let mut names = Names::default();
     let threads = Threads::of(source);
     let trees = trees::write(source, &threads, &mut names, &mut blocks)?;
+    let timeline = timeline::write(source, &threads, &mut names, &mut blocks)?;
     let mut head = head::head(source, &threads);
     head.insert("trees".to_owned(), trees);
-    head.insert("timeline".to_owned(), Value::Null);
+    head.insert("timeline".to_owned(), timeline);
     head.insert("memory".to_owned(), Value::Null);
     head.insert("sources".to_owned(), Value::Array(Vec::new()));
     head.insert("runs".to_owned(), Value::Null);

@@ -21,6 +21,12 @@ impl Names {
         self.table.extend(functions)
     }
 
+    /// One frame, which is new or has a place already.
+    pub(super) fn frame(&mut self, function: Function, line: Option<u32>) -> FrameIndex {
+        let function = self.table.intern(function);
+        self.table.intern_frame(function, line)
+    }
+
     /// Writes all, when nothing is added any more.
     pub(super) fn write(mut self, head: &mut Map<String, Value>, blocks: &mut Blocks<'_>) -> io::Result<()> {
         let Self { table, strings } = &mut self;

@@ -1,0 +1,43 @@
+//! Tiles: rows that are written as soon as there are enough of them. Only where they are stays in memory.
+
+use std::io;
+
+use crate::formats::report::blocks::{Blocks, Columns};
+
+/// So many rows make a tile: few enough to be decoded in a moment, many enough to be compressed well.
+pub(super) const ROWS: usize = 16_384;
+
+/// The tiles of one level of a thread.
+#[derive(Debug, Default)]
+pub(super) struct Tiles {
+    written: Vec<Tile>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Tile {
+    block: u32,
+    from: u64,
+    to: u64,
+    rows: usize,
+}
+
+impl Tiles {
+    /// Writes a tile of so many rows, which begin at `from` or later and end at `to` or sooner.
+    pub(super) fn write(
+        &mut self,
+        columns: &Columns,
+        (from, to): (u64, u64),
+        rows: usize,
+        blocks: &mut Blocks<'_>,
+    ) -> io::Result<()> {
+        let block = blocks.many_columns(columns)?;
+        self.written.push(Tile { block, from, to, rows });
+        Ok(())
+    }
+
+    /// What the head tells of them: block, earliest begin, latest end, rows; one after the other.
+    pub(super) fn told(mut self) -> Vec<u64> {
+        self.written.sort_by_key(|tile| (tile.from, tile.block));
+        self.written.iter().flat_map(|tile| [tile.block.into(), tile.from, tile.to, tile.rows as u64]).collect()
+    }
+}

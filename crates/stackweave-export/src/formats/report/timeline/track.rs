@@ -1,0 +1,78 @@
+//! What one thread did.
+
+use serde_json::{Value, json};
+
+use super::dense::DenseTiles;
+use super::instants::Instants;
+use super::levels::Levels;
+use super::spans::{SpanTiles, TimelineSpan};
+use crate::activity::Details;
+use crate::error::ExportError;
+use crate::formats::report::blocks::Blocks;
+
+/// A thread, to be told what it did in the order of ends.
+#[derive(Debug)]
+pub(super) struct Track {
+    spans: SpanTiles,
+    dense: DenseTiles,
+    pub(super) instants: Instants,
+    began: u64,
+    ended: u64,
+    depth: u32,
+    count: u64,
+}
+
+impl Track {
+    pub(super) fn new(levels: Levels) -> Self {
+        Self {
+            spans: SpanTiles::new(levels),
+            dense: DenseTiles::new(levels),
+            instants: Instants::default(),
+            began: u64::MAX,
+            ended: 0,
+            depth: 0,
+            count: 0,
+        }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        span: TimelineSpan,
+        details: &Details,
+        blocks: &mut Blocks<'_>,
+    ) -> Result<(), ExportError> {
+        self.lives_at(span.began);
+        self.lives_at(span.ended());
+        self.depth = self.depth.max(span.depth + 1);
+        self.count += 1;
+        let level = self.spans.add(span, details, blocks)?;
+        Ok(self.dense.add(&span, level, blocks)?)
+    }
+
+    /// Something happened on the thread.
+    pub(super) fn lives_at(&mut self, time: u64) {
+        self.began = self.began.min(time);
+        self.ended = self.ended.max(time);
+    }
+
+    pub(super) const fn has_spans(&self) -> bool {
+        self.count > 0
+    }
+
+    /// What the head tells of it; `None` if there is nothing to see.
+    pub(super) fn finish(self, thread: usize, blocks: &mut Blocks<'_>) -> Result<Option<Value>, ExportError> {
+        if !self.has_spans() && self.instants.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(json!({
+            "thread": thread,
+            "beganNs": self.began,
+            "endedNs": self.ended,
+            "depth": self.depth,
+            "spans": self.count,
+            "levels": self.spans.finish(blocks)?,
+            "dense": self.dense.finish(blocks)?,
+            "instants": self.instants.write(blocks)?,
+        })))
+    }
+}
