@@ -1,0 +1,99 @@
+// Boxes of a flame graph: who is under whom, in which order, and where it begins. A node's children are made when they are
+// first asked for, so that a tree of a million nodes costs what is looked at.
+
+/** What one box stands for. `members` is what its source needs to tell what is under it. */
+export interface Group<Members> {
+  item: number;
+  /** How wide it is: never below 0, and never less than what is under it. */
+  weight: number;
+  own: number;
+  total: number;
+  calls: number;
+  /** How many calls of a function stand inside of each other in it; 1 but for recursion that is folded. */
+  times: number;
+  members: Members;
+}
+
+/** Where boxes come from. */
+export interface Source<Members> {
+  root(): Group<Members>;
+  /** What is under a box, in the order in which it was first met. */
+  below(group: Members): Group<Members>[];
+}
+
+/** The order of boxes side by side: by cost, or as they were first met. */
+export type Order = "heavy" | "met";
+
+/** Columns that grow. Children of a node are neighbours, from `first`, in their order. */
+export class FlameTree<Members = unknown> {
+  readonly parent: number[] = [];
+  readonly item: number[] = [];
+  /** Where it begins, in the unit of weights: the root begins at 0. */
+  readonly start: number[] = [];
+  readonly weight: number[] = [];
+  readonly own: number[] = [];
+  readonly total: number[] = [];
+  readonly calls: number[] = [];
+  readonly times: number[] = [];
+  private readonly members: Members[] = [];
+  private readonly first: number[] = [];
+  private readonly count: number[] = [];
+
+  constructor(
+    private readonly source: Source<Members>,
+    readonly order: Order,
+  ) {
+    this.push(0, 0, source.root());
+  }
+
+  /** The children of a node: from the first number up to the second. */
+  children(node: number): [number, number] {
+    if (this.first[node]! < 0) this.expand(node);
+    const first = this.first[node]!;
+    return [first, first + this.count[node]!];
+  }
+
+  /** What its source knows a node by. */
+  membersOf(node: number): Members {
+    return this.members[node]!;
+  }
+
+  /** The node of a path of items, as far as there is one: all on the way to it, the root first. */
+  along(path: number[]): number[] {
+    const found = [0];
+    for (const item of path) {
+      const [from, to] = this.children(found[found.length - 1]!);
+      let node = from;
+      while (node < to && this.item[node] !== item) node++;
+      if (node === to) break;
+      found.push(node);
+    }
+    return found;
+  }
+
+  private expand(node: number): void {
+    const groups = this.source.below(this.members[node]!);
+    if (this.order === "heavy") groups.sort((a, b) => b.weight - a.weight);
+    this.first[node] = this.parent.length;
+    this.count[node] = groups.length;
+    let start = this.start[node]!;
+    for (const group of groups) {
+      this.push(node, start, group);
+      start += group.weight;
+    }
+  }
+
+  private push(parent: number, start: number, group: Group<Members>): void {
+    this.parent.push(parent);
+    this.item.push(group.item);
+    this.start.push(start);
+    this.weight.push(group.weight);
+    this.own.push(group.own);
+    this.total.push(group.total);
+    this.calls.push(group.calls);
+    this.times.push(group.times);
+    this.members.push(group.members);
+    this.first.push(-1);
+    this.count.push(0);
+  }
+}
