@@ -24,8 +24,8 @@ export interface Layout {
   /** The weight of everything, and what it cost. */
   whole: number;
   total: number;
-  /** How much of the asked path is there. */
-  found: number;
+  /** What of the asked path is there: functions. */
+  path: number[];
   /** Where the box at the path's end is, which box it is, and what of it is looked at. */
   extent: [number, number];
   zoomed: number;
@@ -73,7 +73,7 @@ export function layoutOf(tree: FlameTree, request: LayoutRequest): Layout {
   return {
     whole: tree.weight[0]!,
     total: tree.total[0]!,
-    found: way.length - 1,
+    path: way.slice(1).map((on) => tree.item[on]!),
     extent: [begin, begin + weight],
     zoomed: Math.max(columns.node.indexOf(node), 0),
     window,

@@ -58,15 +58,14 @@ export class FlameTree<Members = unknown> {
     return this.members[node]!;
   }
 
-  /** The node of a path of items, as far as there is one: all on the way to it, the root first. */
+  /** The nodes along a path of items, the root first. Items that are not there are passed over: another filter may hide them. */
   along(path: number[]): number[] {
     const found = [0];
     for (const item of path) {
       const [from, to] = this.children(found[found.length - 1]!);
       let node = from;
       while (node < to && this.item[node] !== item) node++;
-      if (node === to) break;
-      found.push(node);
+      if (node < to) found.push(node);
     }
     return found;
   }

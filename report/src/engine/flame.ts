@@ -1,7 +1,6 @@
-// The flame graph: boxes in sight, and what of the whole a search finds.
+// The flame graph: which boxes are in sight.
 
 import type { Selection } from "../shared/selection";
-import { matcher } from "./filter";
 import { type Layout, type LayoutRequest, layoutOf } from "./flame-layout";
 import { bottomUp, foldedTopDown, topDown } from "./flame-sources";
 import { FlameTree } from "./flame-tree";
@@ -16,17 +15,9 @@ export interface FlameOptions {
   fold: boolean;
 }
 
-export interface Found {
-  /** What the found functions cost with all that they call; what is found inside of what is found counts once. */
-  cost: number;
-  functions: number;
-  /** By function: 1 if it is found. */
-  foundColumns: { function: Uint8Array };
-}
-
 const MOST_KEPT = 4;
 
-export function flameMethods({ report, trees }: Context) {
+export function flameMethods({ trees }: Context) {
   const kept = new Map<string, Promise<FlameTree>>();
   return {
     async flame(selection: Selection, options: FlameOptions, request: LayoutRequest): Promise<Layout> {
@@ -34,16 +25,6 @@ export function flameMethods({ report, trees }: Context) {
         flameTreeOf(await trees.get(selection), options),
       );
       return layoutOf(tree, request);
-    },
-
-    async flameFound(selection: Selection, text: string): Promise<Found> {
-      const matches = matcher(report.names, text);
-      const found = Uint8Array.from(report.names.functions.name, (_, of) => (matches(of) ? 1 : 0));
-      const tree = await trees.get(selection);
-      const there = new Set(tree.item.subarray(1));
-      let functions = 0;
-      for (const of of there) functions += found[of]!;
-      return { cost: foundCost(tree, found), functions, foundColumns: { function: found } };
     },
   };
 }
@@ -64,18 +45,4 @@ export function flameTreeOf(tree: CallTree, { mode, fold }: FlameOptions): Flame
   if (mode === "callers") return new FlameTree(bottomUp(tree, fold), order) as FlameTree;
   if (fold) return new FlameTree(foldedTopDown(tree), order) as FlameTree;
   return new FlameTree(topDown(tree), order) as FlameTree;
-}
-
-/** The cost of what is found, without what is found under it once more. */
-export function foundCost(tree: CallTree, found: Uint8Array): number {
-  const { parent, item, total, length } = tree;
-  const isInside = new Uint8Array(length);
-  let cost = 0;
-  for (let node = 1; node < length; node++) {
-    const above = isInside[parent[node]!]!;
-    const isFound = found[item[node]!]!;
-    if (isFound && !above) cost += total[node]!;
-    isInside[node] = isFound | above;
-  }
-  return cost;
 }
