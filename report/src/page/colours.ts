@@ -52,8 +52,8 @@ function functionColour(names: Names, of: FunctionIndex, dark: boolean): string 
   const [from, to] = HUES[KINDS[names.functions.kind[of]!] ?? "label"];
   const name = functionName(names, of);
   const step = hash(fileOf(names, of) ?? moduleOf(names, of) ?? name) % STEPS;
-  const hue = from + ((to - from) * step) / (STEPS - 1);
-  const isLighter = hash(name) % 2;
-  const light = dark ? 30 + 6 * isLighter : 70 + 7 * isLighter;
+  const shade = hash(name);
+  const hue = from + ((to - from) * step) / (STEPS - 1) + ((shade % 5) - 2) * 2;
+  const light = (dark ? 28 : 68) + ((shade >>> 3) % 4) * 3;
   return `hsl(${hue} ${dark ? 48 : 82}% ${light}%)`;
 }
