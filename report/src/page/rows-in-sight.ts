@@ -1,0 +1,51 @@
+// Which rows of a long list have to be drawn.
+
+import type { RefObject } from "preact";
+import { useLayoutEffect, useState } from "preact/hooks";
+
+/** Rows that are drawn though they are not in sight, on each side: scrolling by a line shows no gap. */
+const SPARE = 10;
+
+export interface InSight {
+  from: number;
+  to: number;
+}
+
+/** The rows of `height` pixels that are in sight of an element that scrolls. */
+export function useRowsInSight(scroller: RefObject<HTMLElement | null>, rows: number, height: number): InSight {
+  const [sight, setSight] = useState<InSight>({ from: 0, to: 60 });
+  useLayoutEffect(() => {
+    const element = scroller.current!;
+    const look = () => {
+      const first = Math.floor(element.scrollTop / height);
+      const last = Math.ceil((element.scrollTop + element.clientHeight) / height);
+      setSight((before) =>
+        before.from <= Math.max(0, first - 2) &&
+        before.to >= last + 2 &&
+        before.to - before.from < 3 * (last - first) + 60
+          ? before
+          : { from: Math.max(0, first - SPARE), to: last + SPARE },
+      );
+    };
+    const observer = new ResizeObserver(look);
+    observer.observe(element);
+    element.addEventListener("scroll", look, { passive: true });
+    look();
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", look);
+    };
+  }, [height]);
+  return { from: Math.min(sight.from, Math.max(0, rows - 1)), to: Math.min(sight.to, rows) };
+}
+
+/** Scrolls no farther than it must to have a row in sight, or to the middle if it is far away. `above` stays covered. */
+export function bringInSight(element: HTMLElement, row: number, height: number, above = 0): void {
+  const top = row * height;
+  const { scrollTop, clientHeight } = element;
+  const inside = clientHeight - above;
+  if (top >= scrollTop && top + height <= scrollTop + inside) return;
+  const isFar = top < scrollTop - inside || top > scrollTop + 2 * inside;
+  if (isFar) element.scrollTop = top - inside / 2 + height / 2;
+  else element.scrollTop = top < scrollTop ? top : top + height - inside;
+}

@@ -1,0 +1,119 @@
+// The columns of the tables of functions, and how rows are sorted by them.
+
+import type { FunctionIndex, MeasureName } from "../../shared/format";
+import { functionName, placeOf } from "../../shared/names";
+import { costText, countedText } from "../../shared/units";
+import { measure, names } from "../state";
+import { Cost, callsText, FunctionName, Place } from "./table-cells";
+import type { GridColumn, Order } from "./table-grid";
+
+/** Functions with their costs, by row. */
+export interface Costs {
+  function: Uint32Array;
+  calls: Float64Array;
+  primitiveCalls: Float64Array;
+  own: Float64Array;
+  total: Float64Array;
+}
+
+/** What a call took with all that it called; of memory, how large a block is. `undefined` where that says nothing. */
+export function perCall(of: MeasureName, costs: Costs, row: number): number | undefined {
+  const [cost, calls] =
+    of === "time" ? [costs.total[row]!, costs.primitiveCalls[row]!] : [costs.own[row]!, costs.calls[row]!];
+  return calls > 0 ? cost / calls : undefined;
+}
+
+/** Whether calls say more than costs. */
+export function hasCalls(of: MeasureName): boolean {
+  return of !== "samples" && of !== "allocations";
+}
+
+function titleCase(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** Bars and shares of own and total costs are of `ownAll` and `totalAll`. */
+export function columnsOf(costs: Costs, ownAll: number, totalAll: number): GridColumn[] {
+  const { function: functions, calls, primitiveCalls, own, total } = costs;
+  const of = measure.value;
+  const counted = countedText(of);
+  const columns: GridColumn[] = [
+    {
+      name: "own",
+      label: "Own",
+      title: "What the function cost itself",
+      cell: (row) => <Cost cost={own[row]!} all={ownAll} />,
+    },
+    {
+      name: "total",
+      label: "Total",
+      title: "What it cost with all that it called; recursive calls are not counted twice",
+      cell: (row) => <Cost cost={total[row]!} all={totalAll} />,
+    },
+  ];
+  if (hasCalls(of)) {
+    const unit = of === "time" ? "call" : "block";
+    columns.push(
+      {
+        name: "calls",
+        label: titleCase(counted),
+        title: of === "time" ? "Calls; 10/2: two of the ten calls were not recursive" : `How many ${counted} it took`,
+        cell: (row) => callsText(calls[row]!, of === "time" ? primitiveCalls[row]! : calls[row]!),
+      },
+      {
+        name: "per-call",
+        label: `Per ${unit}`,
+        title: of === "time" ? "Total for each call that was not recursive" : "Own for each block",
+        cell: (row) => {
+          const cost = perCall(of, costs, row);
+          return cost === undefined ? "" : costText(of, cost);
+        },
+      },
+    );
+  }
+  columns.push({
+    name: "name",
+    label: "Function",
+    title: "The function's name",
+    isText: true,
+    cell: (row) => <FunctionName of={functions[row]!} />,
+  });
+  return columns;
+}
+
+export const placeColumn = (costs: Costs): GridColumn => ({
+  name: "place",
+  label: "Place",
+  title: "File and line, or the module of native code",
+  isText: true,
+  cell: (row) => <Place of={costs.function[row]!} />,
+});
+
+/** The rows that `takes`, in order. Rows that are equal stay in the order of their total, then of the file. */
+export function sortedRows(costs: Costs, order: Order, takes: (of: FunctionIndex) => boolean): Uint32Array {
+  const count = costs.function.length;
+  const rows: number[] = [];
+  for (let row = 0; row < count; row++) if (takes(costs.function[row]!)) rows.push(row);
+  const sign = order.isRising ? 1 : -1;
+  const keys = sortKeys(costs, order.column);
+  rows.sort((a, b) => {
+    const [x, y] = [keys[a]!, keys[b]!];
+    if (x !== y) return x < y ? -sign : sign;
+    return costs.total[b]! - costs.total[a]! || a - b;
+  });
+  return Uint32Array.from(rows);
+}
+
+function sortKeys(costs: Costs, column: string): ArrayLike<number | string> {
+  const texts = (text: (of: FunctionIndex) => string) => Array.from(costs.function, (of) => text(of).toLowerCase());
+  if (column === "name") return texts((of) => functionName(names(), of));
+  if (column === "place") {
+    const place = texts((of) => placeOf(names(), of).replace(/:\d+$/, ""));
+    return place.map(
+      (path, row) => `${path}\n${String(names().functions.line[costs.function[row]!]).padStart(9, "0")}`,
+    );
+  }
+  if (column === "calls") return costs.calls;
+  if (column === "per-call") return Array.from(costs.own, (_, row) => perCall(measure.value, costs, row) ?? -1);
+  return column === "total" ? costs.total : costs.own;
+}
