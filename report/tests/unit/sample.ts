@@ -1,0 +1,199 @@
+// Reports made by hand: trees and names as one writes them down.
+
+import { deflateSync } from "node:zlib";
+import { Report } from "../../src/engine/report";
+import { CallTree } from "../../src/engine/tree";
+import {
+  type Head,
+  KINDS,
+  type Kind,
+  type MeasureName,
+  ORIGINS,
+  type Origin,
+  type RunInfo,
+} from "../../src/shared/format";
+import type { Names } from "../../src/shared/names";
+import { type Filter, type Selection, SHOW_DEFAULT } from "../../src/shared/selection";
+
+export interface FunctionSample {
+  name: string;
+  kind?: Kind;
+  origin?: Origin;
+  file?: string;
+  line?: number;
+  module?: string;
+}
+
+/** `[function, line, calls, own, children]`; the line is 0 where it is not known. */
+export type NodeSample = [of: string, line: number, calls: number, own: number, ...below: NodeSample[]];
+
+export interface TreeSample {
+  measure?: MeasureName;
+  thread?: number;
+  side?: "after" | "before";
+  /** What no frame has. */
+  own?: number;
+  nodes: NodeSample[];
+}
+
+/** A varint as the blocks have it. */
+export function varint(value: number): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 128) {
+    bytes.push((rest % 128) + 128);
+    rest = Math.floor(rest / 128);
+  }
+  return [...bytes, rest];
+}
+
+export const column = (values: number[]) => [...varint(values.length), ...values.flatMap(varint)];
+export const zigzag = (value: number) => (value < 0 ? -2 * value - 1 : 2 * value);
+
+/** Collects the blocks of a report. */
+class Page {
+  readonly texts: string[] = [];
+
+  add(bytes: Uint8Array): number {
+    this.texts.push(deflateSync(bytes).toString("base64"));
+    return this.texts.length - 1;
+  }
+
+  json(value: unknown): number {
+    return this.add(Buffer.from(JSON.stringify(value)));
+  }
+
+  columns(...columns: number[][]): number {
+    return this.add(Uint8Array.from(columns.flatMap(column)));
+  }
+}
+
+interface ReportSample {
+  functions: FunctionSample[];
+  trees: TreeSample[];
+  sources?: Record<string, string>;
+  runs?: RunInfo[];
+}
+
+/** Opens a report with these functions, trees and sources, through all of the decoding. */
+export async function reportOf({ functions, trees, sources = {}, runs }: ReportSample): Promise<Report> {
+  const page = new Page();
+  const strings: string[] = [];
+  const string = (text: string) => {
+    if (!strings.includes(text)) strings.push(text);
+    return strings.indexOf(text);
+  };
+  const optional = (text: string | undefined) => (text === undefined ? 0 : string(text) + 1);
+  const columns = [
+    functions.map((of) => string(of.name)),
+    functions.map((of) => optional(of.file)),
+    functions.map((of) => of.line ?? 0),
+    functions.map((of) => KINDS.indexOf(of.kind ?? "python")),
+    functions.map((of) => ORIGINS.indexOf(of.origin ?? "program")),
+    functions.map((of) => optional(of.module)),
+    functions.map(() => 0),
+  ];
+  const frames: [number, number][] = [];
+  const infos = trees.map((tree) => {
+    const flat = flattened(tree, functions, frames);
+    const block = page.columns(flat.back, flat.frame, flat.calls, flat.own.map(zigzag));
+    return {
+      measure: tree.measure ?? "time",
+      device: -1,
+      thread: tree.thread ?? 0,
+      side: tree.side ?? "after",
+      nodes: flat.back.length,
+      total: flat.own.reduce((sum, own) => sum + own, 0),
+      folded: 0,
+      block,
+    };
+  });
+  const texts = Object.entries(sources).map(([file, text]) => ({
+    file: string(file),
+    changed: false,
+    block: page.add(Buffer.from(text)),
+  }));
+  const head: Partial<Head> = {
+    format: 1,
+    trees: infos,
+    sources: texts,
+    functions: page.columns(...columns),
+    frames: page.columns(
+      frames.map(([of]) => of),
+      frames.map(([, line]) => line),
+    ),
+    runs: runs ? page.json(runs) : null,
+    threads: [{ process: 0, tid: 1, name: "main" }],
+  };
+  head.strings = page.json(strings);
+  const texted = deflateSync(Buffer.from(JSON.stringify(head))).toString("base64");
+  return Report.open(async (block) => (block === "head" ? texted : page.texts[block]!));
+}
+
+/** A tree as columns, callers first; frames are numbered as they come. */
+function flattened(tree: TreeSample, functions: FunctionSample[], frames: [number, number][]) {
+  const flat = { back: [0], frame: [0], calls: [0], own: [tree.own ?? 0] };
+  const frameOf = (of: number, line: number) => {
+    const known = frames.findIndex(([f, l]) => f === of && l === line);
+    return known >= 0 ? known : frames.push([of, line]) - 1;
+  };
+  const add = (parent: number, [name, line, calls, own, ...below]: NodeSample) => {
+    const of = functions.findIndex((sample) => sample.name === name);
+    if (of < 0) throw new Error(`there is no function ${name}`);
+    const node = flat.back.push(0) - 1;
+    flat.back[node] = node - parent;
+    flat.frame.push(frameOf(of, line));
+    flat.calls.push(calls);
+    flat.own.push(own);
+    for (const child of below) add(node, child);
+  };
+  for (const node of tree.nodes) add(0, node);
+  return flat;
+}
+
+export function selectionOf(measure: MeasureName = "time", filter: Partial<Filter> = {}): Selection {
+  return { measure, device: -1, threads: null, range: null, filter: { ...SHOW_DEFAULT, ...filter } };
+}
+
+/** A tree of functions as text: a line for each node, indented, with calls, own and total. */
+export function treeText(tree: CallTree, names: Names): string[] {
+  const lines: string[] = [];
+  const depth = new Uint32Array(tree.length);
+  const children = Array.from({ length: tree.length }, (): number[] => []);
+  for (let node = 1; node < tree.length; node++) children[tree.parent[node]!]!.push(node);
+  const write = (node: number) => {
+    const item = tree.item[node]!;
+    const of = tree.lines ? names.frames.function[item]! : item;
+    const line = tree.lines ? `:${names.frames.line[item]}` : "";
+    const name = node === 0 ? "root" : `${names.strings[names.functions.name[of]!]}${line}`;
+    lines.push(`${"  ".repeat(depth[node]!)}${name} ${tree.calls[node]} ${tree.own[node]} ${tree.total[node]}`);
+    for (const child of children[node]!) {
+      depth[child] = depth[node]! + 1;
+      write(child);
+    }
+  };
+  write(0);
+  return lines;
+}
+
+/** A tree without a report, whose items are plain numbers: `[item, calls, own, children]`. */
+export type Plain = [item: number, calls: number, own: number, ...below: Plain[]];
+
+export function plainTree(...nodes: Plain[]): CallTree {
+  const columns = { parent: [0], item: [0], calls: [0], own: [0] };
+  const add = (parent: number, [item, calls, own, ...below]: Plain) => {
+    const node = columns.parent.push(parent) - 1;
+    columns.item.push(item);
+    columns.calls.push(calls);
+    columns.own.push(own);
+    for (const child of below) add(node, child);
+  };
+  for (const node of nodes) add(0, node);
+  return CallTree.of({
+    parent: Uint32Array.from(columns.parent),
+    item: Uint32Array.from(columns.item),
+    calls: Float64Array.from(columns.calls),
+    own: Float64Array.from(columns.own),
+    lines: false,
+  });
+}

@@ -1,0 +1,132 @@
+// The rules of `View` in `crates/stackweave-profile/src/aggregate/view.rs`.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SelectedTrees } from "../../src/engine/selected";
+import type { MeasureName } from "../../src/shared/format";
+import type { Filter, Selection } from "../../src/shared/selection";
+import { type FunctionSample, type NodeSample, reportOf, selectionOf, type TreeSample, treeText } from "./sample";
+
+const FUNCTIONS: FunctionSample[] = [
+  { name: "main", file: "/app/main.py", line: 1 },
+  { name: "step", file: "/app/main.py", line: 9 },
+  { name: "loads", file: "/lib/json.py", line: 3, origin: "library" },
+  { name: "decode", file: "/lib/json.py", line: 30, origin: "library" },
+  { name: "scan", kind: "native", origin: "library", module: "_json.so" },
+  { name: "eval", kind: "native", origin: "interpreter", module: "libpython.so" },
+  { name: "kernel", kind: "native", module: "app.so" },
+  { name: "phase", kind: "label" },
+];
+
+async function shown(trees: TreeSample[], selection: Selection, lines = false): Promise<string[]> {
+  const report = await reportOf({ functions: FUNCTIONS, trees });
+  return treeText(await new SelectedTrees(report).get(selection, { lines }), report.names);
+}
+
+const nodes = (...of: NodeSample[]): TreeSample[] => [{ nodes: of }];
+const filtered = (filter: Partial<Filter>, measure: MeasureName = "time") => selectionOf(measure, filter);
+const ALL: Partial<Filter> = { internals: true };
+
+test("with internals everything is seen, and totals are sums", async () => {
+  const tree = nodes(["main", 2, 1, 5, ["eval", 0, 3, 7, ["step", 9, 3, 11]], ["loads", 4, 2, 13]]);
+  assert.deepEqual(await shown(tree, filtered(ALL)), [
+    "root 0 0 36",
+    "  main 1 5 36",
+    "    eval 3 7 18",
+    "      step 3 11 11",
+    "    loads 2 13 13",
+  ]);
+});
+
+test("what a hidden frame cost is its nearest seen caller's; its calls are nobody's", async () => {
+  const tree = nodes(["main", 2, 1, 5, ["eval", 0, 3, 7, ["step", 9, 3, 11]]]);
+  assert.deepEqual(await shown(tree, filtered({})), ["root 0 0 23", "  main 1 12 23", "    step 3 11 11"]);
+});
+
+test("of other measures than time, calls move with the cost", async () => {
+  const tree: TreeSample[] = [{ measure: "bytes", nodes: [["main", 2, 1, 5, ["eval", 0, 3, 7, ["step", 9, 4, 11]]]] }];
+  assert.deepEqual(await shown(tree, filtered({}, "bytes")), ["root 0 0 23", "  main 4 12 23", "    step 4 11 11"]);
+});
+
+test("allocations are the calls of bytes", async () => {
+  const tree: TreeSample[] = [{ measure: "bytes", nodes: [["main", 2, 1, 500, ["eval", 0, 3, 70]]] }];
+  assert.deepEqual(await shown(tree, filtered({}, "allocations")), ["root 0 0 4", "  main 4 4 4"]);
+});
+
+test("what nobody seen called is the root's own", async () => {
+  assert.deepEqual(await shown(nodes(["eval", 0, 1, 7, ["main", 1, 1, 2]]), filtered({})), [
+    "root 0 7 9",
+    "  main 1 2 2",
+  ]);
+});
+
+test("of a library only what somebody else called is seen, also through the interpreter", async () => {
+  const inside: NodeSample = ["loads", 4, 1, 1, ["eval", 0, 1, 10, ["decode", 31, 1, 100, ["scan", 0, 1, 1000]]]];
+  assert.deepEqual(await shown(nodes(["main", 2, 1, 0, inside]), filtered({})), [
+    "root 0 0 1111",
+    "  main 1 0 1111",
+    "    loads 1 1111 1111",
+  ]);
+});
+
+test("a library that the program calls back is seen again", async () => {
+  const inside: NodeSample = ["loads", 4, 1, 1, ["decode", 31, 1, 10, ["step", 9, 1, 100, ["decode", 31, 1, 1000]]]];
+  assert.deepEqual(await shown(nodes(inside), filtered({})), [
+    "root 0 0 1111",
+    "  loads 1 11 1111",
+    "    step 1 100 1100",
+    "      decode 1 1000 1000",
+  ]);
+});
+
+test("a library stays inside of itself though its caller is not shown", async () => {
+  const tree = nodes(["main", 2, 1, 1, ["loads", 4, 1, 10, ["scan", 0, 1, 100]]]);
+  assert.deepEqual(await shown(tree, filtered({ python: false })), ["root 0 111 111"]);
+  assert.deepEqual(await shown(tree, filtered({ ...ALL, python: false })), ["root 0 11 111", "  scan 1 100 100"]);
+});
+
+test("kinds, libraries and words hide functions by themselves", async () => {
+  const tree = nodes(["main", 2, 1, 1, ["kernel", 0, 1, 10, ["phase", 0, 1, 100]], ["loads", 4, 1, 1000]]);
+  assert.deepEqual(await shown(tree, filtered({ native: false })), [
+    "root 0 0 1111",
+    "  main 1 11 1111",
+    "    phase 1 100 100",
+    "    loads 1 1000 1000",
+  ]);
+  assert.deepEqual((await shown(tree, filtered({ libraries: false })))[1], "  main 1 1001 1111");
+  assert.deepEqual(await shown(tree, filtered({ only: "JSON loa" })), ["root 0 111 1111", "  loads 1 1000 1000"]);
+});
+
+test("lines of a function are one, unless they are told apart", async () => {
+  const tree = nodes(["main", 2, 1, 1, ["step", 10, 1, 10]], ["main", 3, 1, 100, ["step", 10, 1, 1000]]);
+  assert.deepEqual(await shown(tree, filtered({})), ["root 0 0 1111", "  main 2 101 1111", "    step 2 1010 1010"]);
+  assert.deepEqual(await shown(tree, filtered({}), true), [
+    "root 0 0 1111",
+    "  main:2 1 1 11",
+    "    step:10 1 10 10",
+    "  main:3 1 100 1100",
+    "    step:10 1 1000 1000",
+  ]);
+});
+
+test("threads are one, or chosen; the other side has none that can be", async () => {
+  const trees: TreeSample[] = [
+    { thread: 0, own: 2, nodes: [["main", 1, 1, 1]] },
+    { thread: 1, nodes: [["main", 1, 1, 10]] },
+    { thread: 0, side: "before", nodes: [["main", 1, 1, 100]] },
+    { thread: 0, measure: "samples", nodes: [["main", 1, 1, 1000]] },
+  ];
+  assert.deepEqual(await shown(trees, filtered({})), ["root 0 2 13", "  main 2 11 11"]);
+  assert.deepEqual(await shown(trees, { ...filtered({}), threads: [1] }), ["root 0 0 10", "  main 1 10 10"]);
+  const report = await reportOf({ functions: FUNCTIONS, trees });
+  const before = await new SelectedTrees(report).get({ ...filtered({}), threads: [1] }, { side: "before" });
+  assert.deepEqual(treeText(before, report.names), ["root 0 0 100", "  main 1 100 100"]);
+});
+
+test("own costs can be negative", async () => {
+  assert.deepEqual(await shown(nodes(["main", 1, 1, -5, ["step", 9, 1, 3]]), filtered({})), [
+    "root 0 0 -2",
+    "  main 1 -5 -2",
+    "    step 1 3 3",
+  ]);
+});
