@@ -1,6 +1,6 @@
 //! `stackweave heap`: how much memory a program took, who took it, and what is left.
 
-use stackweave_profile::memory::{MemoryQuery, MemoryReport, read_report};
+use stackweave_profile::memory::{MemoryQuery, MemoryReport, has_no_history, read_report};
 use stackweave_profile::{HeapOptions, HeapView, write_heap};
 use stackweave_symbolize::{Options, Symbolizer};
 
@@ -8,7 +8,7 @@ use crate::arguments::{Heap, Shown};
 use crate::failure::Failure;
 use crate::heap_json;
 use crate::progress::Progress;
-use crate::selection::{Screen, has_no_history, show};
+use crate::selection::{Screen, show};
 
 pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     let recording = arguments.part.recording(&arguments.recordings)?;

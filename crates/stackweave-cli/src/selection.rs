@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use stackweave_profile::memory::{MemoryHeader, MemoryMode};
+use stackweave_profile::memory;
 use stackweave_profile::{AggregateOptions, Filter, FrameKind, Measure, Pattern, Profile, View, aggregate};
 use stackweave_recording::{Missing, ProcessRecording, Recording};
 use stackweave_symbolize::{Options, Symbolizer};
@@ -35,7 +35,7 @@ impl Selection {
         remarks.extend(aggregated.missing.iter().flat_map(Missing::sentences));
         let profile = aggregated.merged();
         if profile.measure().is_memory() {
-            remarks.extend(memory_remarks(processes, profile.measure(), self.part.range()?.is_some()));
+            remarks.extend(memory::remarks(processes, profile.measure(), self.part.range()?.is_some()));
         }
         if profile.tree().nodes().len() == 1 {
             remarks.push(format!("Nothing here counts as {}.", profile.measure().describe()));
@@ -136,29 +136,6 @@ impl From<Kind> for FrameKind {
             Kind::Label => Self::Label,
         }
     }
-}
-
-/// What has to be known about figures of memory.
-fn memory_remarks(processes: &[ProcessRecording], measure: Measure, is_part: bool) -> Vec<String> {
-    let mut remarks = Vec::new();
-    if is_part && processes.iter().any(has_no_history) {
-        remarks.push("There are only sums of memory, and no history: they are of the whole time.".to_owned());
-    }
-    let header = |process: &ProcessRecording| MemoryHeader::of(process.start());
-    if let Some(every) = processes.iter().find_map(|process| header(process)?.sample_every) {
-        #[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
-        let every = Measure::LiveBytes.text(every as f64);
-        remarks.push(format!("Figures are estimated, from a sample of one allocation in {every}."));
-    }
-    if measure == Measure::PeakBytes && processes.len() > 1 {
-        remarks.push("Each process had its peak at a time of its own: their sum was never there at once.".to_owned());
-    }
-    remarks
-}
-
-/// Whether a process has recorded sums of its memory only.
-pub(crate) fn has_no_history(process: &ProcessRecording) -> bool {
-    MemoryHeader::of(process.start()).is_some_and(|header| header.mode == MemoryMode::Aggregate)
 }
 
 /// What standard output can show.

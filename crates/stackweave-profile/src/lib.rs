@@ -56,9 +56,9 @@ mod word_hash;
 
 pub use aggregate::{
     AggregateOptions, Aggregated, CallStatistics, CallTree, Change, Children, Cost, Counts, Diff, DiffNode,
-    DifferentMeasures, Edge, Filter, FrameIndex, Function, FunctionDiff, FunctionId, FunctionModule, FunctionTable,
-    Grouping, Kinds, Measure, Node, NodeId, Origin, PartProfile, Profile, ProfileFrame, RecordedCost, RecordedCosts,
-    RecordedNames, Seen, Statistics, View, aggregate,
+    DifferentMeasures, Edge, EveryMeasure, Filter, FrameIndex, Function, FunctionDiff, FunctionId, FunctionModule,
+    FunctionTable, Grouping, Kinds, Measure, MeasuredProfile, Node, NodeId, Origin, PartProfile, Profile, ProfileFrame,
+    RecordedCost, RecordedCosts, RecordedNames, Seen, Statistics, View, aggregate,
 };
 pub use frame::{Frame, FrameKind};
 pub use json::write_json;

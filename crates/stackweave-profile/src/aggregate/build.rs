@@ -9,18 +9,18 @@ use stackweave_recording::file::{Dictionary, RecordedFrame};
 use crate::aggregate::call_tree::{NodeId, TreeBuilder};
 use crate::aggregate::collector::GroupCosts;
 use crate::aggregate::function::{FrameIndex, Function, FunctionModule, FunctionTable};
-use crate::aggregate::measure::Measure;
+use crate::aggregate::measure::{Counted, Measure};
 use crate::aggregate::origin::Place as CodePlace;
 use crate::aggregate::profile::{Counts, Profile};
 use crate::aggregate::recorded_names::RecordedNames;
 use crate::aggregate::span_tree::SpanTree;
-use crate::aggregate::stack_costs::{Place, StackCosts};
+use crate::aggregate::stack_costs::{Place, StackCost, StackCosts};
 use crate::frame::{Frame, FrameKind};
 use crate::word_hash::{WordMap, WordSet};
 
 impl GroupCosts {
-    /// The frames that a profile of this measure has, by their numbers in the recording.
-    pub(crate) fn frames(&self, measure: Measure, dictionary: &Dictionary) -> Vec<u32> {
+    /// The frames that a profile of this has, by their numbers in the recording.
+    pub(crate) fn frames(&self, counted: Counted, dictionary: &Dictionary) -> Vec<u32> {
         let mut seen: WordSet<u32> = WordSet::default();
         let mut frames = Vec::new();
         let mut take = |frame: u32| {
@@ -29,7 +29,7 @@ impl GroupCosts {
             }
         };
         let mut stacks: WordSet<u32> = WordSet::default();
-        let costs = self.costs(measure).map(StackCosts::sorted).unwrap_or_default();
+        let costs = self.costs(counted).unwrap_or_default();
         for (place, _) in &costs {
             let mut next = if let Place::Stack(stack) = place { *stack } else { 0 };
             while stacks.insert(next) {
@@ -39,27 +39,26 @@ impl GroupCosts {
             }
         }
         let needs_spans =
-            measure == Measure::WallTime || costs.iter().any(|(place, _)| matches!(place, Place::Span(1..)));
+            counted.measure == Measure::WallTime || costs.iter().any(|(place, _)| matches!(place, Place::Span(1..)));
         let nodes = if needs_spans { self.spans.nodes() } else { &[] };
         nodes.iter().skip(1).for_each(|node| take(node.frame));
         frames
     }
 
-    pub(crate) fn costs(&self, measure: Measure) -> Option<&StackCosts> {
-        match measure {
-            Measure::WallTime => None,
+    /// Every place and what it cost, in the order of their numbers; `None` if costs are those of spans.
+    pub(crate) fn costs(&self, Counted { measure, device }: Counted) -> Option<Vec<(Place, StackCost)>> {
+        let costs = match measure {
+            Measure::WallTime => return None,
             Measure::Samples => Some(&self.samples),
-            Measure::AllocatedBytes | Measure::Allocations => Some(&self.allocated),
-            Measure::LiveBytes => Some(&self.live),
-            Measure::PeakBytes => Some(&self.peak),
-            Measure::TemporaryBytes => Some(&self.temporary),
-        }
+            _ => self.memory.iter().find(|known| known.device == device).and_then(|known| known.of(measure)),
+        };
+        Some(costs.map(StackCosts::sorted).unwrap_or_default())
     }
 
     /// The profile of this measure.
     pub(crate) fn profile(
         &self,
-        measure: Measure,
+        counted: Counted,
         process: &ProcessRecording,
         names: &RecordedNames,
         lines: bool,
@@ -75,9 +74,10 @@ impl GroupCosts {
             stacks: WordMap::default(),
             spans: WordMap::default(),
         };
-        match self.costs(measure) {
+        let measure = counted.measure;
+        match self.costs(counted) {
             None => paths.add_spans(&self.spans),
-            Some(costs) => paths.add_costs(costs, &self.spans, measure),
+            Some(costs) => paths.add_costs(&costs, &self.spans, measure),
         }
         let (unfinished, unmatched_ends) = match measure {
             Measure::WallTime => (self.spans.counts.unfinished, self.spans.counts.unmatched_ends),
@@ -120,11 +120,11 @@ impl Paths<'_> {
         }
     }
 
-    fn add_costs(&mut self, costs: &StackCosts, spans: &SpanTree, measure: Measure) {
-        for (place, cost) in costs.sorted() {
+    fn add_costs(&mut self, costs: &[(Place, StackCost)], spans: &SpanTree, measure: Measure) {
+        for (place, cost) in costs {
             let node = match place {
-                Place::Stack(stack) => self.stack(stack),
-                Place::Span(node) => self.span(node, spans),
+                Place::Stack(stack) => self.stack(*stack),
+                Place::Span(node) => self.span(*node, spans),
             };
             self.builder.add(node, cost.events, cost.value(measure));
         }

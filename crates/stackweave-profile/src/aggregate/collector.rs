@@ -10,7 +10,7 @@ use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use crate::aggregate::kinds::{Kinds, Seen};
 use crate::aggregate::measure::Measure;
-use crate::aggregate::memory_costs::MemoryCosts;
+use crate::aggregate::memory_costs::{DeviceCosts, MemoryCosts};
 use crate::aggregate::options::{AggregateOptions, Grouping};
 use crate::aggregate::span_tree::{OpenSpans, SpanTree};
 use crate::aggregate::stack_costs::{Place, StackCosts};
@@ -24,10 +24,8 @@ pub(crate) struct GroupCosts {
     pub(crate) thread: Option<u32>,
     pub(crate) spans: SpanTree,
     pub(crate) samples: StackCosts,
-    pub(crate) allocated: StackCosts,
-    pub(crate) live: StackCosts,
-    pub(crate) peak: StackCosts,
-    pub(crate) temporary: StackCosts,
+    /// Of each device that anything was taken of.
+    pub(crate) memory: Vec<DeviceCosts>,
     pub(crate) has_spans: bool,
     /// How many events there were in the time that was asked for.
     pub(crate) events: u64,
@@ -51,7 +49,19 @@ struct Collector<'a> {
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
     memory: MemoryCosts,
+    /// Whether any memory was taken or given back, as far as that is counted in any order.
+    has_counted_memory: bool,
+    wants: Wanted,
     wants_samples: bool,
+}
+
+/// How much is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The measure and the device that the options say; if they say no measure, what can be had in one quick pass.
+    Asked,
+    /// Every measure of every device.
+    Everything,
 }
 
 #[derive(Debug, Default)]
@@ -69,53 +79,81 @@ pub(crate) fn collect(
     process: &ProcessRecording,
     options: &AggregateOptions,
     range: Range<u64>,
+    wants: Wanted,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Collected, ReadError> {
-    let memory = MemoryCosts::of(process, options.measure, &range);
-    let mut collector = Collector {
-        process,
-        options,
-        range,
-        kinds: Kinds::of(process.dictionary()),
-        groups: Vec::new(),
-        threads: Vec::new(),
-        by_number: WordMap::default(),
-        memory,
-        wants_samples: matches!(options.measure, None | Some(Measure::Samples)),
+    let memory = match wants {
+        Wanted::Asked => MemoryCosts::of(process, options.measure, &range),
+        Wanted::Everything => MemoryCosts::of_everything(process, &range),
     };
-    if let Some(snapshot) = snapshot(process, options)? {
+    let mut collector = Collector::new((process, options), range.clone(), wants, memory);
+    if let Some(snapshot) = snapshot(process, options, wants)? {
         collector.memory = MemoryCosts::Kept(Box::new(snapshot));
-        if options.measure.is_some() {
+        if wants == Wanted::Asked && options.measure.is_some() {
             progress(process.bytes());
             return Ok(collector.finish(Missing::default()));
         }
     }
-    // What was begun before the range may reach into it, so all before its end is read.
-    let until = (collector.range.end != u64::MAX).then_some(0..collector.range.end);
-    let missing = if collector.memory.needs_order() {
-        process.visit_in_time_order(until, progress, &mut |timed| {
-            collector.one(timed.thread, &timed.event);
-            ControlFlow::Continue(())
-        })?
-    } else {
-        process.visit(until, progress, &mut |block| {
-            collector.block(block);
-            ControlFlow::Continue(())
-        })?
-    };
+    let mut missing = collector.read(progress)?;
+    // Only now it is known that memory has to be counted, which needs an order.
+    if wants == Wanted::Everything && collector.has_counted_memory {
+        let memory = MemoryCosts::replayed(process, &range);
+        collector = Collector::new((process, options), range, wants, memory);
+        missing = collector.read(progress)?;
+    }
     Ok(collector.finish(missing))
 }
 
 /// The snapshot that has what is asked for, if there is one.
-fn snapshot(process: &ProcessRecording, options: &AggregateOptions) -> Result<Option<Snapshot>, ReadError> {
-    if options.measure.is_some_and(|measure| !measure.is_memory()) {
+fn snapshot(
+    process: &ProcessRecording,
+    options: &AggregateOptions,
+    wants: Wanted,
+) -> Result<Option<Snapshot>, ReadError> {
+    if wants == Wanted::Asked && options.measure.is_some_and(|measure| !measure.is_memory()) {
         return Ok(None);
     }
     let query = MemoryQuery { range: options.range.clone(), ..MemoryQuery::default() };
     usable_snapshot(process, &query, MemoryHeader::of(process.start()))
 }
 
-impl Collector<'_> {
+impl<'a> Collector<'a> {
+    fn new(
+        (process, options): (&'a ProcessRecording, &'a AggregateOptions),
+        range: Range<u64>,
+        wants: Wanted,
+        memory: MemoryCosts,
+    ) -> Self {
+        Self {
+            process,
+            options,
+            range,
+            kinds: Kinds::of(process.dictionary()),
+            groups: Vec::new(),
+            threads: Vec::new(),
+            by_number: WordMap::default(),
+            memory,
+            has_counted_memory: false,
+            wants,
+            wants_samples: wants == Wanted::Everything || matches!(options.measure, None | Some(Measure::Samples)),
+        }
+    }
+
+    fn read(&mut self, progress: &mut dyn FnMut(u64)) -> Result<Missing, ReadError> {
+        // What was begun before the range may reach into it, so all before its end is read.
+        let until = (self.range.end != u64::MAX).then_some(0..self.range.end);
+        if self.memory.needs_order() {
+            return self.process.visit_in_time_order(until, progress, &mut |timed| {
+                self.one(timed.thread, &timed.event);
+                ControlFlow::Continue(())
+            });
+        }
+        self.process.visit(until, progress, &mut |block| {
+            self.block(block);
+            ControlFlow::Continue(())
+        })
+    }
+
     fn block(&mut self, block: &EventBuffer) {
         let place = self.place_of(block.thread());
         let mut thread = core::mem::take(&mut self.threads[place]);
@@ -140,6 +178,7 @@ impl Collector<'_> {
         if let Some(told) = of_memory {
             let at = (event.ticks, thread.number);
             self.memory.tell(at, told, thread.open.innermost(), is_inside);
+            self.has_counted_memory |= matches!(self.memory, MemoryCosts::Counted(_));
         }
         let Some(group) = thread.group else { return };
         let group = &mut self.groups[group];
@@ -179,7 +218,8 @@ impl Collector<'_> {
             && is_inside
             && taken.device == self.options.memory_device()
         {
-            group.allocated.add(place(taken.stack, thread), i64::try_from(taken.size).unwrap_or(i64::MAX));
+            let allocated = &mut group.of_device(taken.device).allocated;
+            allocated.add(place(taken.stack, thread), i64::try_from(taken.size).unwrap_or(i64::MAX));
         }
     }
 
@@ -211,12 +251,18 @@ impl Collector<'_> {
         let last_ticks = self.threads.iter().filter_map(|thread| self.process.last_ticks(thread.number)).max();
         let memory = core::mem::replace(&mut self.memory, MemoryCosts::None);
         let is_kept = matches!(memory, MemoryCosts::Kept(_));
-        let (places, totals) = memory.finish(self.options, last_ticks.unwrap_or(0));
-        for known in &places {
-            let thread = self.place_of(known.place.thread);
-            if let Some(group) = self.threads[thread].group {
-                self.groups[group].add_figures(known);
-                self.groups[group].events += if is_kept { known.figures.allocations } else { 0 };
+        let device = (self.wants == Wanted::Asked).then(|| self.options.memory_device());
+        let devices = memory.finish(device, last_ticks.unwrap_or(0));
+        let (mut replaced_blocks, mut unknown_frees) = (0, 0);
+        for of in &devices {
+            replaced_blocks += of.totals.replaced;
+            unknown_frees += of.totals.unknown_frees;
+            for known in &of.places {
+                let thread = self.place_of(known.place.thread);
+                if let Some(group) = self.threads[thread].group {
+                    self.groups[group].of_device(of.device).add_figures(known);
+                    self.groups[group].events += if is_kept { known.figures.allocations } else { 0 };
+                }
             }
         }
         for mut thread in self.threads {
@@ -226,16 +272,23 @@ impl Collector<'_> {
             self.groups[group].spans.cut(&mut thread.open, goes_on.then_some(self.range.end));
         }
         self.groups.iter_mut().for_each(|group| group.spans.seal());
-        let (replaced_blocks, unknown_frees) = (totals.replaced, totals.unknown_frees);
         Collected { groups: self.groups, replaced_blocks, unknown_frees, missing }
     }
 }
 
 impl GroupCosts {
     pub(crate) fn new(thread: Option<u32>, range: Range<u64>) -> Self {
-        let (samples, allocated, live, peak, temporary) = Default::default();
-        let spans = SpanTree::new(range);
-        Self { thread, spans, samples, allocated, live, peak, temporary, has_spans: false, events: 0 }
+        let (samples, memory) = Default::default();
+        Self { thread, spans: SpanTree::new(range), samples, memory, has_spans: false, events: 0 }
+    }
+
+    fn of_device(&mut self, device: i64) -> &mut DeviceCosts {
+        let found = self.memory.iter().position(|known| known.device == device);
+        let place = found.unwrap_or_else(|| {
+            self.memory.push(DeviceCosts { device, ..DeviceCosts::default() });
+            self.memory.len() - 1
+        });
+        &mut self.memory[place]
     }
 }
 

@@ -22,6 +22,13 @@ pub enum Measure {
     TemporaryBytes,
 }
 
+/// A measure, and of one of memory whose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) measure: Measure,
+    pub(crate) device: i64,
+}
+
 impl Measure {
     /// Every measure.
     pub const ALL: [Self; 7] = [

@@ -10,7 +10,7 @@ use stackweave_store::ledger::Totals;
 use crate::aggregate::collector::GroupCosts;
 use crate::aggregate::measure::Measure;
 use crate::aggregate::options::AggregateOptions;
-use crate::aggregate::stack_costs::{Place, StackCost};
+use crate::aggregate::stack_costs::{Place, StackCost, StackCosts};
 use crate::memory::{MemoryEvent, MemoryHeader, MemoryKinds, PlaceFigures, Replay, Snapshot, Taken, UsageRow};
 
 /// Where the costs of memory come from.
@@ -26,6 +26,24 @@ pub(crate) enum MemoryCosts {
     Kept(Box<Snapshot>),
 }
 
+/// What the memory of a device that was taken costs, by measure.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeviceCosts {
+    pub(crate) device: i64,
+    pub(crate) allocated: StackCosts,
+    pub(crate) live: StackCosts,
+    pub(crate) peak: StackCosts,
+    pub(crate) temporary: StackCosts,
+}
+
+/// What places have taken of a device.
+#[derive(Debug)]
+pub(crate) struct DeviceFigures {
+    pub(crate) device: i64,
+    pub(crate) places: Vec<PlaceFigures>,
+    pub(crate) totals: Totals,
+}
+
 /// In the number of a place's stack: it is a node of the tree of spans.
 const SPAN: u32 = 1 << 31;
 
@@ -38,14 +56,25 @@ impl MemoryCosts {
             Some(measure) if !measure.is_memory() => Self::None,
             Some(Measure::AllocatedBytes | Measure::Allocations) if !is_sampled => Self::counted(process),
             None if header.is_none() => Self::counted(process),
-            _ => {
-                let mut replay = Replay::new(process, None);
-                if range.start > 0 {
-                    replay.wait_for_range();
-                }
-                Self::Replayed(Box::new(replay))
-            }
+            _ => Self::replayed(process, range),
         }
+    }
+
+    /// How all that there is of memory is counted, unless there is a snapshot.
+    /// Where no memory recorder was at work, there is mostly nothing, and whether there is has to be seen first.
+    pub(crate) fn of_everything(process: &ProcessRecording, range: &Range<u64>) -> Self {
+        match MemoryHeader::of(process.start()) {
+            Some(_) => Self::replayed(process, range),
+            None => Self::counted(process),
+        }
+    }
+
+    pub(crate) fn replayed(process: &ProcessRecording, range: &Range<u64>) -> Self {
+        let mut replay = Replay::new(process, None);
+        if range.start > 0 {
+            replay.wait_for_range();
+        }
+        Self::Replayed(Box::new(replay))
     }
 
     fn counted(process: &ProcessRecording) -> Self {
@@ -84,17 +113,17 @@ impl MemoryCosts {
         replay.tell(ticks, thread, event);
     }
 
-    /// What the places of a device have taken, and the totals.
-    pub(crate) fn finish(self, options: &AggregateOptions, last_ticks: u64) -> (Vec<PlaceFigures>, Totals) {
-        let device = options.memory_device();
+    /// What the places of a device have taken, and the totals; those of all devices if none is said.
+    pub(crate) fn finish(self, device: Option<i64>, last_ticks: u64) -> Vec<DeviceFigures> {
+        let takes = |of: i64| device.is_none_or(|device| device == of);
         match self {
-            Self::None | Self::Counted(_) => (Vec::new(), Totals::default()),
+            Self::None | Self::Counted(_) => Vec::new(),
             Self::Replayed(mut replay) => {
                 if replay.is_waiting() {
                     replay.begin_range(last_ticks);
                 }
-                let found = replay.finish().into_iter().find(|replayed| replayed.device == device);
-                found.map_or_else(Default::default, |replayed| (replayed.places, replayed.totals))
+                let all = replay.finish().into_iter().filter(|replayed| takes(replayed.device));
+                all.map(|of| DeviceFigures { device: of.device, places: of.places, totals: of.totals }).collect()
             }
             Self::Kept(snapshot) => {
                 let place = |(place, figures): (_, stackweave_store::ledger::Figures)| PlaceFigures {
@@ -103,7 +132,12 @@ impl MemoryCosts {
                     leaked_blocks: figures.live_blocks,
                     leaked_bytes: figures.live_bytes,
                 };
-                (snapshot.rows(device).map(place).collect(), snapshot.totals(device))
+                let of = |device: i64| DeviceFigures {
+                    device,
+                    places: snapshot.rows(device).map(place).collect(),
+                    totals: snapshot.totals(device),
+                };
+                snapshot.devices().into_iter().filter(|device| takes(*device)).map(of).collect()
             }
         }
     }
@@ -117,15 +151,27 @@ impl AggregateOptions {
 }
 
 impl GroupCosts {
-    /// What these places have used, together.
+    /// What these places have used of the process's own memory, or of a device's, together.
     pub(crate) fn of_rows(rows: &[UsageRow]) -> Self {
-        let mut costs = Self::new(None, 0..u64::MAX);
+        let mut costs = DeviceCosts { device: EventKind::OWN_DEVICE, ..DeviceCosts::default() };
         for row in rows {
             let place = stackweave_store::ledger::Place { stack: row.stack, ..Default::default() };
             let UsageRow { figures, leaked_blocks, leaked_bytes, .. } = *row;
             costs.add_figures(&PlaceFigures { place, figures, leaked_blocks, leaked_bytes });
         }
-        costs
+        Self { memory: vec![costs], ..Self::new(None, 0..u64::MAX) }
+    }
+}
+
+impl DeviceCosts {
+    pub(crate) fn of(&self, measure: Measure) -> Option<&StackCosts> {
+        match measure {
+            Measure::WallTime | Measure::Samples => None,
+            Measure::AllocatedBytes | Measure::Allocations => Some(&self.allocated),
+            Measure::LiveBytes => Some(&self.live),
+            Measure::PeakBytes => Some(&self.peak),
+            Measure::TemporaryBytes => Some(&self.temporary),
+        }
     }
 
     /// Adds what a place has taken.

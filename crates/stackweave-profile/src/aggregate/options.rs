@@ -5,7 +5,7 @@ use std::ops::Range;
 use stackweave_core::text_matches;
 use stackweave_recording::file::RecordedThread;
 
-use crate::aggregate::measure::Measure;
+use crate::aggregate::measure::{Counted, Measure};
 
 /// What of recordings goes into a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,11 @@ pub enum Grouping {
 }
 
 impl AggregateOptions {
+    /// This measure, of the device that is asked for.
+    pub(crate) fn counted(&self, measure: Measure) -> Counted {
+        Counted { measure, device: self.memory_device() }
+    }
+
     /// Whether a thread is one of those that are asked for.
     pub fn takes(&self, thread: Option<&RecordedThread>) -> bool {
         let is_it = |wanted: &String| {

@@ -3,8 +3,8 @@
 use stackweave_recording::file::Dictionary;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use crate::aggregate::collector::{Collected, GroupCosts, collect};
-use crate::aggregate::measure::Measure;
+use crate::aggregate::collector::{Collected, GroupCosts, Wanted, collect};
+use crate::aggregate::measure::{Counted, Measure};
 use crate::aggregate::options::AggregateOptions;
 use crate::aggregate::recordings::ranges;
 use crate::aggregate::span_tree::SpanTree;
@@ -16,6 +16,7 @@ use crate::word_hash::WordSet;
 pub struct RecordedCosts<'a> {
     processes: &'a [ProcessRecording],
     collected: Vec<Collected>,
+    device: i64,
 }
 
 /// What one stack cost.
@@ -43,15 +44,16 @@ impl<'a> RecordedCosts<'a> {
     ) -> Result<Self, ReadError> {
         let (mut collected, mut done) = (Vec::with_capacity(processes.len()), 0);
         for (process, range) in processes.iter().zip(ranges(processes, options.range.as_ref())) {
-            collected.push(collect(process, options, range, &mut |bytes| progress(done + bytes))?);
+            collected.push(collect(process, options, range, Wanted::Asked, &mut |bytes| progress(done + bytes))?);
             done += process.bytes();
         }
-        Ok(Self { processes, collected })
+        Ok(Self { processes, collected, device: options.memory_device() })
     }
 
     /// The measures that there is anything of.
     pub fn measures(&self) -> Vec<Measure> {
-        let has = |measure: &Measure| self.groups().any(|(_, group)| group.has(*measure));
+        let counted = |measure: Measure| Counted { measure, device: self.device };
+        let has = |measure: &Measure| self.groups().any(|(_, group)| group.has(counted(*measure)));
         Measure::ALL.into_iter().filter(has).collect()
     }
 
@@ -78,7 +80,7 @@ impl<'a> RecordedCosts<'a> {
         let mut frames = Vec::new();
         for (process, group) in self.groups() {
             let dictionary = self.processes[process].dictionary();
-            group.visit(measure, &mut |place, calls, own| {
+            group.visit(Counted { measure, device: self.device }, &mut |place, calls, own| {
                 frames.clear();
                 put_frames(place, dictionary, &group.spans, &mut frames);
                 cost(RecordedCost { process, thread: group.thread, frames: &frames, calls, own });
@@ -92,14 +94,14 @@ impl<'a> RecordedCosts<'a> {
 }
 
 impl GroupCosts {
-    fn has(&self, measure: Measure) -> bool {
-        self.costs(measure).map_or(self.has_spans, |costs| !costs.is_empty())
+    pub(crate) fn has(&self, counted: Counted) -> bool {
+        self.costs(counted).map_or(self.has_spans, |costs| !costs.is_empty())
     }
 
-    fn visit(&self, measure: Measure, cost: &mut dyn FnMut(Place, u64, i64)) {
-        if let Some(costs) = self.costs(measure) {
-            for (place, of) in costs.sorted() {
-                cost(place, of.events, of.value(measure));
+    fn visit(&self, counted: Counted, cost: &mut dyn FnMut(Place, u64, i64)) {
+        if let Some(costs) = self.costs(counted) {
+            for (place, of) in costs {
+                cost(place, of.events, of.value(counted.measure));
             }
             return;
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use stackweave_recording::{Missing, ProcessRecording, ReadError, TimeAxis};
 use stackweave_symbolize::Symbolizer;
 
-use crate::aggregate::collector::{Collected, GroupCosts, collect};
+use crate::aggregate::collector::{Collected, GroupCosts, Wanted, collect};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::options::{AggregateOptions, Grouping};
 use crate::aggregate::profile::Profile;
@@ -48,7 +48,7 @@ pub fn aggregate(
     let options =
         &AggregateOptions { measure: options.measure.or_else(|| memory_measure(processes)), ..options.clone() };
     for (process, range) in processes.iter().zip(ranges(processes, options.range.as_ref())) {
-        collected.push(collect(process, options, range, &mut |bytes| progress(done + bytes))?);
+        collected.push(collect(process, options, range, Wanted::Asked, &mut |bytes| progress(done + bytes))?);
         done += process.bytes();
     }
     let measure = options.measure.unwrap_or_else(|| default_measure(&collected));
@@ -97,9 +97,10 @@ pub(crate) fn profiles_of_rows<const N: usize>(
     symbolizer: Option<&Symbolizer>,
 ) -> [Profile; N] {
     let costs = GroupCosts::of_rows(rows);
-    let frames = measures.iter().flat_map(|measure| costs.frames(*measure, process.dictionary()));
+    let measures = measures.map(|measure| AggregateOptions::default().counted(measure));
+    let frames = measures.iter().flat_map(|counted| costs.frames(*counted, process.dictionary()));
     let names = RecordedNames::resolve(process, &frames.collect::<Vec<_>>(), symbolizer);
-    measures.map(|measure| costs.profile(measure, process, &names, true))
+    measures.map(|counted| costs.profile(counted, process, &names, true))
 }
 
 /// What is counted of recordings of memory, if nothing is said.
@@ -114,7 +115,7 @@ fn default_measure(collected: &[Collected]) -> Measure {
         Measure::WallTime
     } else if any(|group| !group.samples.is_empty()) {
         Measure::Samples
-    } else if any(|group| !group.allocated.is_empty()) {
+    } else if any(|group| group.memory.iter().any(|known| !known.allocated.is_empty())) {
         Measure::AllocatedBytes
     } else {
         Measure::WallTime
@@ -128,13 +129,14 @@ fn profiles(
     (measure, options): (Measure, &AggregateOptions),
     symbolizer: Option<&Symbolizer>,
 ) -> Vec<PartProfile> {
-    let frames = |group: &GroupCosts| group.frames(measure, process.dictionary());
+    let counted = options.counted(measure);
+    let frames = |group: &GroupCosts| group.frames(counted, process.dictionary());
     let frames: Vec<u32> = collected.groups.iter().flat_map(frames).collect();
     let names = RecordedNames::resolve(process, &frames, symbolizer);
     let part = |group: &GroupCosts| PartProfile {
         process: Some(index),
         thread: group.thread,
-        profile: group.profile(measure, process, &names, options.lines),
+        profile: group.profile(counted, process, &names, options.lines),
     };
     let mut parts: Vec<PartProfile> = collected.groups.iter().map(part).collect();
     if parts.is_empty() && options.grouping != Grouping::Threads {
