@@ -25,6 +25,7 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
         time_order: arguments.time_order,
         before: before.as_ref(),
         overwrite: arguments.force,
+        ..ExportOptions::default()
     };
     let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
     let mut progress = Progress::new("Exporting", recording.bytes());

@@ -50,7 +50,7 @@ pub fn export(
             Ok(out.finish().map(drop)?)
         })?
     };
-    Ok(Exported { bytes, missing: source.into_report() })
+    Ok(Exported { bytes, missing: source.report() })
 }
 
 /// Writes a recording in a format, but for Parquet, which is no single file, to wherever it shall go.
@@ -64,7 +64,7 @@ pub fn write(
     let (symbolizer, progress) = with;
     let source = Source::new(recording, symbolizer, options, default_view(format), progress);
     formats::write(&source, format, out)?;
-    Ok(source.into_report())
+    Ok(source.report())
 }
 
 fn default_view(format: Format) -> View {

@@ -4,7 +4,7 @@ use stackweave_profile::{AggregateOptions, View};
 use stackweave_recording::Recording;
 
 /// What goes into an export, and how it looks. The default is what people expect of each format.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ExportOptions<'a> {
     /// Which part: threads, time, what is counted. Its grouping is the format's own.
     pub part: AggregateOptions,
@@ -14,8 +14,24 @@ pub struct ExportOptions<'a> {
     pub title: Option<String>,
     /// Whether a flame graph shows what happened in its order, and does not merge what is equal.
     pub time_order: bool,
-    /// The recording before a change: a flame graph then shows what became more and what less.
+    /// Whether a report has the texts of source files with it, as they can be read now.
+    pub sources: bool,
+    /// The recording before a change: a report and a flame graph then show what became more and what less.
     pub before: Option<&'a Recording>,
     /// Whether a file that is there already is replaced.
     pub overwrite: bool,
+}
+
+impl Default for ExportOptions<'_> {
+    fn default() -> Self {
+        Self {
+            part: AggregateOptions::default(),
+            view: None,
+            title: None,
+            time_order: false,
+            sources: true,
+            before: None,
+            overwrite: false,
+        }
+    }
 }

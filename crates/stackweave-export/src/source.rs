@@ -5,8 +5,10 @@ use std::cell::{Cell, RefCell};
 use std::ops::{ControlFlow, Range};
 
 use stackweave_profile::memory::MemoryUsage;
+use stackweave_profile::timing::{TimingReport, read_timing};
 use stackweave_profile::{
-    AggregateOptions, Grouping, PartProfile, Profile, RecordedCosts, RecordedNames, View, aggregate,
+    AggregateOptions, EveryMeasure, Grouping, Measure, MeasuredProfile, PartProfile, Profile, RecordedCosts,
+    RecordedNames, View, aggregate,
 };
 use stackweave_recording::{Missing, ProcessRecording, ReadError, Recording, TimedEvent};
 use stackweave_symbolize::Symbolizer;
@@ -93,8 +95,7 @@ impl<'a> Source<'a> {
 
     /// When the first of the processes began to record, on the axis of the recording.
     fn begin(&self) -> i64 {
-        let axis = self.recording.time_axis();
-        self.processes().iter().map(|process| axis.time_ns(process, 0)).min().unwrap_or(0)
+        begin_of(self.recording)
     }
 
     /// The time of the events that are asked for, in nanoseconds since the first process began to record.
@@ -113,9 +114,15 @@ impl<'a> Source<'a> {
 
     /// A time since the first process began to record, by the wall clock.
     pub fn wall_ns(&self, time_ns: u64) -> i64 {
-        let axis = self.recording.time_axis();
-        let first = self.processes().iter().min_by_key(|process| axis.time_ns(process, 0));
-        first.map_or(0, |process| process.timeline().wall_ns(time_ns))
+        wall_ns_of(self.recording, time_ns)
+    }
+
+    /// The recording before a change, if there is one: its title, when it began by the wall clock, and how long it is.
+    pub(crate) fn before_change(&self) -> Option<(String, i64, u64)> {
+        let before = self.options.before?;
+        let title = before.processes().first().map(|process| self.title_of(process)).unwrap_or_default();
+        let end = before.time_range().map_or(0, |range| range.end.saturating_sub(begin_of(before)));
+        Some((title, wall_ns_of(before, 0), u64::try_from(end).unwrap_or(0)))
     }
 
     /// The profile of everything that is asked for, as it is to be seen.
@@ -146,6 +153,50 @@ impl<'a> Source<'a> {
         let view = self.view();
         let seen = |part: PartProfile| PartProfile { profile: part.profile.view(view), ..part };
         Ok(done.parts.into_iter().map(seen).collect())
+    }
+
+    /// Everything that was recorded, each thread for itself and lines told apart.
+    pub(crate) fn every_measure(&self) -> Result<EveryMeasure<'a>, ExportError> {
+        self.every_measure_of(self.recording, Grouping::Threads)
+    }
+
+    /// The same of the recording before a change, if there is one, and how many processes it has. The threads of a process
+    /// are one.
+    pub(crate) fn every_measure_before(&self) -> Result<Option<(EveryMeasure<'a>, usize)>, ExportError> {
+        let Some(before) = self.options.before else { return Ok(None) };
+        Ok(Some((self.every_measure_of(before, Grouping::Processes)?, before.processes().len())))
+    }
+
+    fn every_measure_of(&self, recording: &'a Recording, grouping: Grouping) -> Result<EveryMeasure<'a>, ExportError> {
+        let part = &self.options.part;
+        // Allocations are the calls of bytes.
+        let measure = part.measure.map(|measure| match measure {
+            Measure::Allocations => Measure::AllocatedBytes,
+            other => other,
+        });
+        let options = AggregateOptions { grouping, measure, lines: true, ..part.clone() };
+        let mut progress = self.progress.borrow_mut();
+        let all = EveryMeasure::collect(recording.processes(), &options, &mut **progress)?;
+        self.missed(all.missing(), !core::ptr::eq(recording, self.recording));
+        Ok(all)
+    }
+
+    /// What the phases and runs of the recording took.
+    pub(crate) fn timing(&self) -> Result<TimingReport, ExportError> {
+        let mut progress = self.progress.borrow_mut();
+        let view = View { show_all: true, ..View::default() };
+        Ok(read_timing(self.processes(), &self.options.part, &view, self.symbolizer, &mut **progress)?)
+    }
+
+    /// The profiles of a process of these, as they are to be seen.
+    pub(crate) fn seen<'m>(
+        &self,
+        all: &'m EveryMeasure<'_>,
+        process: usize,
+    ) -> impl Iterator<Item = MeasuredProfile> + use<'m, '_, 'a> {
+        let view = self.view();
+        let seen = |part: MeasuredProfile| MeasuredProfile { profile: part.profile.view(view), ..part };
+        all.profiles(process, self.symbolizer).map(seen)
     }
 
     /// What stacks cost, before they have names.
@@ -306,8 +357,8 @@ impl<'a> Source<'a> {
     }
 
     /// What could not be read so far, a sentence each.
-    pub(crate) fn into_report(self) -> Vec<String> {
-        let mut told = self.missing.into_inner().sentences();
+    pub(crate) fn report(&self) -> Vec<String> {
+        let mut told = self.missing.borrow().sentences();
         told.extend(self.recording.processes().iter().flat_map(|process| process.missing().sentences()));
         told
     }
@@ -318,6 +369,19 @@ impl<'a> Source<'a> {
             missing.for_each(|missing| self.missing.borrow_mut().add_all(missing));
         }
     }
+}
+
+/// When the first process of a recording began to record, on its axis.
+fn begin_of(recording: &Recording) -> i64 {
+    let axis = recording.time_axis();
+    recording.processes().iter().map(|process| axis.time_ns(process, 0)).min().unwrap_or(0)
+}
+
+/// A time since then, by the wall clock.
+fn wall_ns_of(recording: &Recording, time_ns: u64) -> i64 {
+    let axis = recording.time_axis();
+    let first = recording.processes().iter().min_by_key(|process| axis.time_ns(process, 0));
+    first.map_or(0, |process| process.timeline().wall_ns(time_ns))
 }
 
 /// A time since the beginning, on the axis that has this beginning.

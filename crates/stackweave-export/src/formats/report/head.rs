@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
+use stackweave_profile::{Measure, memory};
 
 use crate::activity::NamedProcess;
 use crate::source::Source;
@@ -26,6 +27,27 @@ impl<'a> Threads<'a> {
     pub(super) fn place(&self, process: usize, number: u32) -> Option<usize> {
         self.places.get(&(process, number)).copied()
     }
+
+    /// The same by the system's numbers of the process and the thread.
+    pub(super) fn of_system(&self, pid: u32, tid: u32) -> Option<usize> {
+        let of_process = |(place, process): (usize, &NamedProcess<'_>)| {
+            let mut threads = process.recording.dictionary().threads().filter(|thread| thread.tid == tid);
+            threads.find_map(|thread| self.place(place, thread.number))
+        };
+        let mut processes =
+            self.processes.iter().enumerate().filter(|(_, process)| process.recording.start().pid == pid);
+        processes.find_map(of_process)
+    }
+}
+
+/// What has to be known about all of it, when everything is read: a sentence each.
+pub(super) fn remarks(source: &Source<'_>, has_memory: bool) -> Vec<String> {
+    let mut remarks = source.report();
+    if has_memory {
+        let is_part = source.options().part.range.is_some();
+        remarks.extend(memory::remarks(source.processes(), Measure::PeakBytes, is_part));
+    }
+    remarks
 }
 
 /// The head, but for what the other parts have to tell.
@@ -53,7 +75,11 @@ pub(super) fn head(source: &Source<'_>, threads: &Threads<'_>) -> Map<String, Va
         "events": source.processes().iter().map(stackweave_recording::ProcessRecording::event_count).sum::<u64>(),
         "processes": processes.collect::<Vec<_>>(),
         "threads": thread_rows.collect::<Vec<_>>(),
-        "remarks": [],
+        "before": source.before_change().map(|(title, wall_ns, duration_ns)| json!({
+            "title": title,
+            "wallNs": wall_ns.to_string(),
+            "durationNs": duration_ns,
+        })),
     });
     match fields {
         Value::Object(fields) => fields,

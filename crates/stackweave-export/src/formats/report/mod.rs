@@ -4,8 +4,12 @@
 //! written down in `report/src/shared/format.ts`.
 
 mod blocks;
+mod costs;
+mod fold;
 mod head;
 mod names;
+mod runs;
+mod sources;
 mod timeline;
 mod trees;
 
@@ -27,20 +31,29 @@ const DATA: &str = "<!--DATA-->\n";
 pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let (before, behind) = PAGE.split_once(DATA).unwrap_or((PAGE, ""));
     out.write_all(before.as_bytes())?;
-    let mut blocks = Blocks::new(out);
-    let mut names = Names::default();
-    let threads = Threads::of(source);
-    let trees = trees::write(source, &threads, &mut names, &mut blocks)?;
-    let timeline = timeline::write(source, &threads, &mut names, &mut blocks)?;
-    let mut head = head::head(source, &threads);
-    head.insert("trees".to_owned(), trees);
-    head.insert("timeline".to_owned(), timeline);
-    head.insert("memory".to_owned(), Value::Null);
-    head.insert("sources".to_owned(), Value::Array(Vec::new()));
-    head.insert("runs".to_owned(), Value::Null);
-    head.insert("before".to_owned(), Value::Null);
-    names.write(&mut head, &mut blocks)?;
-    blocks.head(&Value::Object(head))?;
+    write_data(source, &mut Blocks::new(out))?;
     out.write_all(behind.as_bytes())?;
     Ok(())
+}
+
+fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), ExportError> {
+    let mut names = Names::default();
+    let threads = Threads::of(source);
+    let trees = trees::write(source, &threads, &mut names, blocks)?;
+    let timeline = timeline::write(source, &threads, &mut names, blocks)?;
+    let runs = runs::write(source, &threads, &mut names, blocks)?;
+    let sources = sources::write(source, &mut names, &trees.costs, blocks)?;
+    let mut remarks = head::remarks(source, trees.has_memory);
+    remarks.extend(runs.problems);
+
+    let mut head = head::head(source, &threads);
+    let mut tell = |part: &str, told: Value| head.insert(part.to_owned(), told);
+    tell("trees", Value::Array(trees.told));
+    tell("timeline", timeline);
+    tell("memory", Value::Null);
+    tell("runs", runs.block);
+    tell("sources", sources);
+    tell("remarks", remarks.into());
+    names.write(&mut head, blocks)?;
+    Ok(blocks.head(&Value::Object(head))?)
 }

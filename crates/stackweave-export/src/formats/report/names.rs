@@ -27,6 +27,31 @@ impl Names {
         self.table.intern_frame(function, line)
     }
 
+    /// All functions so far.
+    pub(super) fn functions(&self) -> &[Function] {
+        self.table.functions()
+    }
+
+    /// The place of the function that a frame is of.
+    pub(super) fn function_of(&self, frame: FrameIndex) -> Option<usize> {
+        self.table.frames().get(frame.index()).map(|frame| frame.function.index())
+    }
+
+    /// The place of a function, which is new or has one already.
+    pub(super) fn function(&mut self, function: Function) -> usize {
+        self.table.intern(function).index()
+    }
+
+    /// The lines of functions that frames are at: the function's place, and the line.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.table.frames().iter().filter_map(|frame| Some((frame.function.index(), frame.line?)))
+    }
+
+    /// The place of a text.
+    pub(super) fn string(&mut self, text: &str) -> u64 {
+        self.strings.place(text)
+    }
+
     /// Writes all, when nothing is added any more.
     pub(super) fn write(mut self, head: &mut Map<String, Value>, blocks: &mut Blocks<'_>) -> io::Result<()> {
         let Self { table, strings } = &mut self;

@@ -1,47 +1,85 @@
-//! Who called whom: a tree for each thread and measure.
+//! Who called whom: a tree for each measure, device and thread.
 
 use serde_json::{Value, json};
-use stackweave_profile::{FrameIndex, Grouping, PartProfile};
+use stackweave_profile::{FrameIndex, MeasuredProfile};
 
 use super::blocks::{Blocks, Columns};
+use super::costs::FunctionCosts;
+use super::fold::{Folded, folded};
 use super::head::Threads;
 use super::names::Names;
 use crate::error::ExportError;
 use crate::source::Source;
 
-/// Writes the trees: what the head tells of them.
+/// A page gets no more nodes of one tree.
+const MOST_NODES: usize = 400_000;
+
+/// What was written.
+#[derive(Debug, Default)]
+pub(super) struct Trees {
+    /// What the head tells of them.
+    pub(super) told: Vec<Value>,
+    pub(super) costs: FunctionCosts,
+    pub(super) has_memory: bool,
+}
+
+/// Writes the trees of the recording, and of the one before a change.
 pub(super) fn write(
     source: &Source<'_>,
     threads: &Threads<'_>,
     names: &mut Names,
     blocks: &mut Blocks<'_>,
-) -> Result<Value, ExportError> {
-    let mut told = Vec::new();
-    for part in source.parts(Grouping::Threads)? {
-        let frames = names.extend(part.profile.functions());
-        let block = blocks.columns(&columns(&part, &frames))?;
-        let thread = part.process.zip(part.thread).and_then(|(process, number)| threads.place(process, number));
-        told.push(json!({
-            "measure": part.profile.measure().as_str(),
-            "device": -1,
-            "thread": thread,
-            "side": "after",
-            "nodes": part.profile.tree().nodes().len(),
-            "total": part.profile.total(),
-            "folded": 0,
-            "block": block,
-        }));
+) -> Result<Trees, ExportError> {
+    let mut trees = Trees::default();
+    let all = source.every_measure()?;
+    for process in 0..source.processes().len() {
+        let thread = |number: Option<u32>| threads.place(process, number?);
+        trees.add(source.seen(&all, process), ("after", &thread), names, blocks)?;
     }
-    Ok(Value::Array(told))
+    drop(all);
+    if let Some((all, processes)) = source.every_measure_before()? {
+        for process in 0..processes {
+            trees.add(source.seen(&all, process), ("before", &|_| None), names, blocks)?;
+        }
+    }
+    Ok(trees)
 }
 
-fn columns(part: &PartProfile, frames: &[FrameIndex]) -> Columns {
-    let nodes = part.profile.tree().nodes();
+impl Trees {
+    /// Writes those of a process, of one side.
+    fn add(
+        &mut self,
+        parts: impl Iterator<Item = MeasuredProfile>,
+        (side, thread): (&str, &dyn Fn(Option<u32>) -> Option<usize>),
+        names: &mut Names,
+        blocks: &mut Blocks<'_>,
+    ) -> Result<(), ExportError> {
+        for part in parts {
+            let frames = names.extend(part.profile.functions());
+            let nodes = folded(&part.profile, MOST_NODES);
+            self.has_memory |= part.profile.measure().is_memory();
+            self.costs.add(&part, names, &frames);
+            self.told.push(json!({
+                "measure": part.profile.measure().as_str(),
+                "device": part.device,
+                "thread": thread(part.thread),
+                "side": side,
+                "nodes": nodes.len(),
+                "total": part.profile.total(),
+                "folded": part.profile.tree().nodes().len() - nodes.len(),
+                "block": blocks.columns(&columns(&nodes, &frames))?,
+            }));
+        }
+        Ok(())
+    }
+}
+
+fn columns(nodes: &[Folded], frames: &[FrameIndex]) -> Columns {
     let mut columns = Columns::default();
-    columns.plain(nodes.iter().enumerate().map(|(id, node)| (id - node.parent.index()) as u64));
-    let place = |index: usize| frames.get(index).map_or(0, |frame| frame.index() as u64);
-    columns.plain(nodes.iter().map(|node| place(node.frame.index())));
-    columns.plain(nodes.iter().map(|node| node.cost.calls));
-    columns.signed(nodes.iter().map(|node| node.cost.own));
+    columns.plain(nodes.iter().enumerate().map(|(place, node)| (place - node.parent) as u64));
+    let frame = |node: &Folded| frames.get(node.frame).map_or(0, |frame| frame.index() as u64);
+    columns.plain(nodes.iter().map(frame));
+    columns.plain(nodes.iter().map(|node| node.calls));
+    columns.signed(nodes.iter().map(|node| node.own));
     columns
 }

@@ -44,6 +44,7 @@ pub(super) fn to_file(
         time_order: request.time_order,
         before: before.as_ref(),
         overwrite: request.overwrite,
+        ..ExportOptions::default()
     };
     let symbolizer = symbolizer()?;
     let done = py.detach(|| export(&chosen, format, &request.path, &options, (Some(symbolizer), &mut |_| {})));

@@ -1,0 +1,70 @@
+//! Runs: of a compiler, a planner, a build, with what their time went to.
+
+use serde_json::{Value, json};
+use stackweave_core::EventKind;
+use stackweave_profile::timing::{RunRow, TimingReport};
+
+use super::blocks::Blocks;
+use super::head::Threads;
+use super::names::Names;
+use crate::error::ExportError;
+use crate::source::Source;
+
+/// What there is to say about runs.
+#[derive(Debug)]
+pub(super) struct Runs {
+    /// The block of their rows; nothing if there are none.
+    pub(super) block: Value,
+    /// What did not fit together, a sentence each.
+    pub(super) problems: Vec<String>,
+}
+
+/// Writes the runs, if there are any.
+pub(super) fn write(
+    source: &Source<'_>,
+    threads: &Threads<'_>,
+    names: &mut Names,
+    blocks: &mut Blocks<'_>,
+) -> Result<Runs, ExportError> {
+    let mut runs = Runs { block: Value::Null, problems: Vec::new() };
+    let mut kinds = source.processes().iter().flat_map(|process| process.dictionary().kinds());
+    if !kinds.any(|(_, kind)| kind.name == EventKind::BEGIN_RUN.name) {
+        return Ok(runs);
+    }
+    let report = source.timing()?;
+    runs.problems = report.problems();
+    if !report.runs.is_empty() {
+        let rows = rows(&report, threads, names);
+        runs.block = blocks.json(&rows)?.into();
+    }
+    Ok(runs)
+}
+
+fn rows(report: &TimingReport, threads: &Threads<'_>, names: &mut Names) -> Value {
+    let functions = report.functions.functions().iter();
+    let functions: Vec<usize> = functions.map(|function| names.function(function.clone())).collect();
+    let row = |run: &RunRow| {
+        let phases = run.phases.iter().map(|phase| {
+            json!({
+                "function": functions[phase.function.index()],
+                "calls": phase.calls,
+                "totalNs": phase.total_ns,
+                "ownNs": phase.own_ns,
+            })
+        });
+        json!({
+            "number": run.number,
+            "parent": run.parent,
+            "thread": threads.of_system(run.process, run.thread),
+            "function": functions[run.function.index()],
+            "beganNs": run.began_ns,
+            "durationNs": run.duration_ns,
+            "failed": run.failed,
+            "leftOpen": run.left_open,
+            "unfinished": run.unfinished,
+            "attributes": run.attributes,
+            "phases": phases.collect::<Vec<_>>(),
+        })
+    };
+    Value::Array(report.runs.iter().map(row).collect())
+}
