@@ -1,7 +1,126 @@
-// graph.
+// The call graph: functions as boxes, calls as arrows.
 
+import type { MeasureName } from "../shared/format";
+import { fileOf, functionName, moduleOf } from "../shared/names";
+import type { Selection } from "../shared/selection";
+import { countedText, countText, shareText } from "../shared/units";
+import { type CutGraph, cutGraph, type GraphCalls, type GraphFunction } from "./graph-cut";
+
+import { type Box, layOut, type Size, type Way } from "./graph-layout";
+import { pathsThrough } from "./graph-paths";
 import type { Context } from "./methods";
+import { statisticsOf } from "./statistics";
 
-export function graphMethods(_context: Context) {
-  return {};
+export interface GraphBox extends GraphFunction, Box {
+  /** The lines of its text, as long as the box has room. */
+  title: string;
+  place: string;
+  costs: string;
+}
+
+export interface GraphArrow extends GraphCalls, Way {
+  text: string;
+}
+
+export interface CallGraph extends Size {
+  /** What all of it cost. */
+  total: number;
+  boxes: GraphBox[];
+  arrows: GraphArrow[];
+  functionsLeftOut: number;
+  /** Whether functions are left out because there are too many, not because they cost too little. */
+  isFull: boolean;
+  edgesLeftOut: number;
+}
+
+export interface GraphQuestion {
+  /** Functions with a smaller share of what is shown are left out. */
+  least: number;
+  /** Only paths through this function. */
+  focus: number | null;
+}
+
+/** How many boxes a picture may have. */
+const MOST_FUNCTIONS = 150;
+/** With more arrows than these only the heavier ones have room for a label. */
+const FEW_ARROWS = 60;
+const LABEL_SHARE = 0.02;
+const MOST_LETTERS = 34;
+const LABEL_HEIGHT = 15;
+const LETTER_WIDTH = 7.3;
+const SMALL_LETTER_WIDTH = 6.1;
+
+export function graphMethods({ report, trees }: Context) {
+  const { names } = report;
+  return {
+    async graph(selection: Selection, { least, focus }: GraphQuestion): Promise<CallGraph> {
+      const all = await trees.get(selection);
+      const total = all.total[0]!;
+      const tree = focus === null ? all : pathsThrough(all, focus);
+      const statistics = statisticsOf(tree, names.functions.name.length);
+      const there = Uint32Array.from(new Set(tree.item.subarray(1)));
+      const cut = cutGraph(statistics, there, {
+        least: least * Math.abs(tree.total[0]!),
+        most: MOST_FUNCTIONS,
+        keep: focus,
+      });
+      return drawn(cut, total, selection.measure);
+    },
+  };
+
+  function drawn(cut: CutGraph, total: number, measure: MeasureName): CallGraph {
+    const share = (cost: number) => (total === 0 ? 0 : cost / total);
+    const counted = (calls: number) =>
+      measure === "time"
+        ? `  ${countText(calls)}×`
+        : calls === 0
+          ? ""
+          : `  ${countText(calls)} ${countedText(measure)}`;
+    const texts = cut.functions.map(({ of, own, total, calls }) => ({
+      title: shortened(functionName(names, of)),
+      place: shortPlace(of),
+      costs: `${shareText(share(total))} (${shareText(share(own))} own)${counted(calls)}`,
+    }));
+    const isFew = cut.edges.length <= FEW_ARROWS;
+    const labels = cut.edges.map((edge) => `${shareText(share(edge.total))}${counted(edge.calls)}`);
+    const labelSizes = cut.edges.map((edge, place) =>
+      isFew || Math.abs(share(edge.total)) >= LABEL_SHARE
+        ? { width: (labels[place]!.length + 1) * SMALL_LETTER_WIDTH, height: LABEL_HEIGHT }
+        : null,
+    );
+    const { boxes, ways, width, height } = layOut(cut, texts.map(sizeOf), labelSizes);
+    return {
+      total,
+      width,
+      height,
+      boxes: cut.functions.map((each, place) => ({ ...each, ...boxes[place]!, ...texts[place]! })),
+      arrows: cut.edges.map((edge, place) => ({ ...edge, ...ways[place]!, text: labels[place]! })),
+      functionsLeftOut: cut.functionsLeftOut,
+      isFull: cut.isFull,
+      edgesLeftOut: cut.edgesLeftOut,
+    };
+  }
+
+  /** The last part of its path, and its line. */
+  function shortPlace(of: number): string {
+    const path = fileOf(names, of) ?? moduleOf(names, of) ?? "";
+    const line = fileOf(names, of) === undefined ? 0 : names.functions.line[of]!;
+    const file = path.slice(path.lastIndexOf("/") + 1);
+    return shortened(line > 0 ? `${file}:${line}` : file);
+  }
+}
+
+/** A text that fits; what is left out is in the middle, as both ends of a name tell most. */
+export function shortened(text: string): string {
+  if (text.length <= MOST_LETTERS) return text;
+  const end = Math.floor(MOST_LETTERS * 0.45);
+  return `${text.slice(0, MOST_LETTERS - end - 1)}…${text.slice(-end)}`;
+}
+
+function sizeOf({ title, place, costs }: { title: string; place: string; costs: string }): Size {
+  const small = Math.max(place.length, costs.length) * SMALL_LETTER_WIDTH;
+  return {
+    width: Math.ceil(Math.max(110, Math.max(title.length * LETTER_WIDTH, small) + 26)),
+    height: place === "" ? 42 : 56,
+  };
 }

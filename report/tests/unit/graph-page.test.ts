@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CallGraph, GraphArrow, GraphBox } from "../../src/engine/graph";
+import { shortened } from "../../src/engine/graph";
+import { fitting, showing, zoomed } from "../../src/page/views/graph-camera";
+import { heatFill, heatLine } from "../../src/page/views/graph-heat";
+import { arrival, arrowHead, arrowPath } from "../../src/page/views/graph-shapes";
+import { neighbour } from "../../src/page/views/graph-walk";
+
+function box(of: number, x: number, y: number): GraphBox {
+  return { of, calls: 1, own: 1, total: 1, x, y, width: 100, height: 50, title: "", place: "", costs: "" };
+}
+
+function arrow(from: number, to: number, total: number): GraphArrow {
+  return { from, to, calls: 1, total, points: [], label: null, text: "" };
+}
+
+test("keys lead to the heaviest caller and callee, and along a row", () => {
+  const graph: CallGraph = {
+    total: 10,
+    width: 500,
+    height: 300,
+    boxes: [box(9, 200, 30), box(8, 100, 130), box(7, 300, 130), box(6, 450, 140)],
+    arrows: [arrow(0, 1, 2), arrow(0, 2, 5), arrow(0, 0, 9), arrow(1, 3, 1), arrow(2, 3, 3)],
+    functionsLeftOut: 0,
+    isFull: false,
+    edgesLeftOut: 0,
+  };
+  assert.equal(neighbour(graph, 0, "down"), 2);
+  assert.equal(neighbour(graph, 3, "up"), 2);
+  assert.equal(neighbour(graph, 0, "up"), undefined);
+  assert.equal(neighbour(graph, 1, "right"), 2);
+  assert.equal(neighbour(graph, 3, "left"), 2);
+  assert.equal(neighbour(graph, 1, "left"), undefined);
+});
+
+test("a camera shows all, keeps the point it zooms at, and brings a box into sight", () => {
+  const all = fitting({ width: 2000, height: 500 }, { width: 1000, height: 800 });
+  assert.deepEqual(all, { scale: 0.5, x: 0, y: 275 });
+  assert.equal(fitting({ width: 10, height: 10 }, { width: 1000, height: 800 }).scale, 1);
+  const closer = zoomed(all, 2, 300, 400);
+  assert.equal(closer.scale, 1);
+  assert.equal((300 - closer.x) / closer.scale, (300 - all.x) / all.scale);
+  assert.equal((400 - closer.y) / closer.scale, (400 - all.y) / all.scale);
+  const window = { width: 1000, height: 800 };
+  const target = { x: 1800, y: 100, width: 100, height: 50 };
+  const moved = showing(closer, target, window);
+  assert.ok((target.x + 50) * moved.scale + moved.x <= 1000);
+  assert.deepEqual(showing(moved, target, window), moved);
+});
+
+test("colours are of the theme and between the limits", () => {
+  assert.match(heatFill(0, false), /^hsl\(214 50% 95%\)$/);
+  assert.match(heatFill(1, true), /^hsl\(4 58% 31%\)$/);
+  assert.equal(heatFill(7, false), heatFill(1, false));
+  assert.equal(heatFill(-0.3, false), heatFill(0.3, false));
+  assert.notEqual(heatLine(0.5, true), heatLine(0.5, false));
+});
+
+test("arrows go through their points, and their heads point where they arrive", () => {
+  assert.equal(arrowPath([0, 0, 10, 20]), "M0.0 0.0 C0.0 10.0 10.0 10.0 10.0 20.0");
+  assert.deepEqual(arrival([0, 0, 10, 20], false), [0, 1]);
+  assert.deepEqual(arrival([0, 20, 10, 0], false), [0, -1]);
+  assert.equal(arrowHead([0, 0, 10, 20], [0, 1], 10), "M10.0 20.0 L14.5 10.0 L5.5 10.0 Z");
+});
+
+test("long names keep both ends", () => {
+  assert.equal(shortened("short"), "short");
+  const long = shortened(`begin${"x".repeat(100)}end`);
+  assert.equal(long.length, 34);
+  assert.ok(long.startsWith("begin") && long.endsWith("end"));
+});

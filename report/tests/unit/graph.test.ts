@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cutGraph } from "../../src/engine/graph-cut";
+import { layOut } from "../../src/engine/graph-layout";
+import { pathsThrough } from "../../src/engine/graph-paths";
+import { statisticsOf } from "../../src/engine/statistics";
+import { type CallTree, TreeBuilder } from "../../src/engine/tree";
+
+/** A tree of rows: a path of functions, calls, own cost. */
+function treeOf(rows: [number[], number, number][]): CallTree {
+  const builder = new TreeBuilder(false);
+  for (const [path, calls, own] of rows) {
+    let node = 0;
+    for (const of of path) node = builder.child(node, of);
+    builder.add(node, calls, own);
+  }
+  return builder.finish();
+}
+
+const [MAIN, FIB, READ, WRITE, LITTLE] = [0, 1, 2, 3, 4];
+const TREE = treeOf([
+  [[MAIN], 1, 10],
+  [[MAIN, FIB], 2, 20],
+  [[MAIN, FIB, FIB], 8, 30],
+  [[MAIN, READ], 1, 5],
+  [[MAIN, READ, FIB], 1, 15],
+  [[MAIN, WRITE], 1, 19],
+  [[MAIN, WRITE, LITTLE], 3, 1],
+]);
+
+function cut(tree: CallTree, options: { least?: number; most?: number; keep?: number | null } = {}) {
+  const there = Uint32Array.from(new Set(tree.item.subarray(1)));
+  return cutGraph(statisticsOf(tree, 5), there, { least: 0, most: 150, keep: null, ...options });
+}
+
+test("boxes and arrows have the costs of Statistics", () => {
+  const { functions, edges, functionsLeftOut, edgesLeftOut } = cut(TREE);
+  assert.deepEqual(functions, [
+    { of: MAIN, calls: 1, own: 10, total: 100 },
+    { of: FIB, calls: 11, own: 65, total: 65 },
+    { of: READ, calls: 1, own: 5, total: 20 },
+    { of: WRITE, calls: 1, own: 19, total: 20 },
+    { of: LITTLE, calls: 3, own: 1, total: 1 },
+  ]);
+  assert.deepEqual(edges, [
+    { from: 0, to: 1, calls: 2, total: 50 },
+    { from: 1, to: 1, calls: 8, total: 30 },
+    { from: 0, to: 2, calls: 1, total: 20 },
+    { from: 0, to: 3, calls: 1, total: 20 },
+    { from: 2, to: 1, calls: 1, total: 15 },
+    { from: 3, to: 4, calls: 3, total: 1 },
+  ]);
+  assert.deepEqual([functionsLeftOut, edgesLeftOut], [0, 0]);
+});
+
+test("what costs too little is left out and counted", () => {
+  const { functions, edges, functionsLeftOut, isFull } = cut(TREE, { least: 20 });
+  assert.deepEqual(
+    functions.map(({ of }) => of),
+    [MAIN, FIB, READ, WRITE],
+  );
+  assert.equal(functionsLeftOut, 1);
+  assert.equal(isFull, false);
+  assert.ok(edges.every(({ from, to }) => from < 4 && to < 4));
+});
+
+test("an arrow that costs little stays if it is the only way to a box", () => {
+  const tree = treeOf([
+    [[MAIN], 1, 900],
+    [[MAIN, READ], 1, 1],
+    [[READ], 1, 50],
+    [[WRITE, READ], 1, 5],
+    [[WRITE], 1, 44],
+  ]);
+  const { edges, edgesLeftOut } = cut(tree, { least: 40 });
+  // WRITE to READ costs more than MAIN to READ, so that one is the way to READ; the other one is under a fifth of 40.
+  assert.deepEqual(edges, [{ from: 2, to: 1, calls: 1, total: 5 }]);
+  assert.equal(edgesLeftOut, 1);
+});
+
+test("no more boxes than there may be, the heaviest, and what has to stay", () => {
+  const { functions, isFull, functionsLeftOut } = cut(TREE, { most: 2, keep: LITTLE });
+  assert.deepEqual(
+    functions.map(({ of }) => of),
+    [LITTLE, MAIN],
+  );
+  assert.equal(isFull, true);
+  assert.equal(functionsLeftOut, 3);
+});
+
+test("paths through a function have its cost, and none of what is beside it", () => {
+  const through = pathsThrough(TREE, FIB);
+  const { functions } = cut(through);
+  assert.deepEqual(functions, [
+    { of: MAIN, calls: 1, own: 0, total: 65 },
+    { of: FIB, calls: 11, own: 65, total: 65 },
+    { of: READ, calls: 1, own: 0, total: 15 },
+  ]);
+  assert.equal(pathsThrough(TREE, 77).length, 1);
+});
+
+test("callers stand above what they call, nothing covers anything, a loop stays beside its box", () => {
+  const graph = cut(TREE);
+  const sizes = graph.functions.map(({ of }) => ({ width: 100 + 30 * of, height: 50 }));
+  const labels = graph.edges.map(() => ({ width: 60, height: 15 }));
+  const { boxes, ways, width, height } = layOut(graph, sizes, labels);
+  for (const [place, { from, to }] of graph.edges.entries()) {
+    const [first, second] = [boxes[from]!, boxes[to]!];
+    const { points, label } = ways[place]!;
+    if (from === to) {
+      assert.equal(points[0], first.x + first.width / 2);
+      assert.ok(label!.x - label!.width / 2 >= first.x + first.width / 2);
+      continue;
+    }
+    assert.ok(first.y + first.height / 2 < second.y - second.height / 2);
+    assert.equal(points[1], first.y + first.height / 2);
+    assert.equal(points.at(-1), second.y - second.height / 2);
+    assert.ok(Math.abs(points[0]! - first.x) <= first.width / 2);
+  }
+  for (const [place, a] of boxes.entries()) {
+    assert.ok(a.x - a.width / 2 >= 0 && a.x + a.width / 2 <= width);
+    assert.ok(a.y - a.height / 2 >= 0 && a.y + a.height / 2 <= height);
+    for (const b of boxes.slice(place + 1)) {
+      const isApart =
+        Math.abs(a.x - b.x) >= (a.width + b.width) / 2 || Math.abs(a.y - b.y) >= (a.height + b.height) / 2;
+      assert.ok(isApart);
+    }
+  }
+});
+
+test("the same graph is laid out the same way, also if it has no arrows", () => {
+  const graph = cut(TREE);
+  const size = { width: 90, height: 40 };
+  const once = () =>
+    layOut(
+      graph,
+      graph.functions.map(() => size),
+      graph.edges.map(() => null),
+    );
+  assert.deepEqual(once(), once());
+  const alone = layOut({ functions: graph.functions.slice(0, 1), edges: [] }, [size], []);
+  assert.equal(alone.boxes.length, 1);
+  assert.deepEqual(layOut({ functions: [], edges: [] }, [], []), { width: 0, height: 0, boxes: [], ways: [] });
+});
