@@ -13,6 +13,8 @@ const root = document.getElementById("app")!;
 
 async function open(): Promise<void> {
   try {
+    // It is written last.
+    if (!document.getElementById("sw-head")) throw new Error("the file is cut off");
     const opened = await ask("open");
     report.value = opened;
     document.title = `${opened.head.title} – Stackweave`;
@@ -28,4 +30,6 @@ async function open(): Promise<void> {
   }
 }
 
-void open();
+// The script stands before the data, so that it can tell if they are not all there.
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", open);
+else void open();
