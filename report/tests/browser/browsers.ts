@@ -1,0 +1,70 @@
+// The browsers of this machine. Each is started when a test first needs it, and closed behind the last one.
+
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import { after, test } from "node:test";
+import puppeteer, { type Browser } from "puppeteer-core";
+
+export type BrowserName = "chromium" | "firefox";
+
+const PROGRAMS: Record<BrowserName, string[]> = {
+  chromium: ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"],
+  firefox: ["firefox-esr", "firefox"],
+};
+
+/** All that may take long on a busy machine. */
+export const PATIENCE_MS = 60_000;
+
+function programOf(name: BrowserName): string | undefined {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const paths = PROGRAMS[name].flatMap((program) => folders.map((folder) => join(folder, program)));
+  return paths.find((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function launch(name: BrowserName, executablePath: string): Promise<Browser> {
+  const common = { executablePath, timeout: PATIENCE_MS, protocolTimeout: PATIENCE_MS };
+  if (name === "firefox") {
+    // A proxy that nobody answers at: no network.
+    const proxy = { "network.proxy.type": 1, "network.proxy.http": "127.0.0.1", "network.proxy.http_port": 9 };
+    const secure = { "network.proxy.ssl": "127.0.0.1", "network.proxy.ssl_port": 9 };
+    const extraPrefsFirefox = { ...proxy, ...secure };
+    const args = ["--width=1280", "--height=900"];
+    return puppeteer.launch({ ...common, browser: "firefox", defaultViewport: null, args, extraPrefsFirefox });
+  }
+  // Chromium's sandbox does not work for root.
+  const sandbox = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
+  return puppeteer.launch({ ...common, args: [...sandbox, "--disable-gpu", "--disable-dev-shm-usage"] });
+}
+
+const started = new Map<BrowserName, Promise<Browser>>();
+
+after(async () => {
+  for (const browser of started.values()) await (await browser).close();
+});
+
+/** A test in each of these browsers; where one is not installed, that is skipped, and said. */
+export function inBrowsers(
+  names: BrowserName[],
+  what: string,
+  body: (browser: Browser, name: BrowserName) => Promise<void>,
+) {
+  for (const name of names) {
+    const program = programOf(name);
+    const skip = program === undefined && `${name} is not installed`;
+    test(`${what} (${name})`, { skip, timeout: 2 * PATIENCE_MS }, async () => {
+      let browser = started.get(name);
+      if (!browser) {
+        browser = launch(name, program!);
+        started.set(name, browser);
+      }
+      await body(await browser, name);
+    });
+  }
+}

@@ -1,0 +1,86 @@
+"""Records programs, makes report pages of them, and writes down what the exports say of the same recordings.
+
+    python make.py FOLDER
+
+The tests in browsers open the pages and compare. `expected.json` has rows of (name, file, line, calls, primitive calls, own,
+total); costs are in nanoseconds or bytes.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import stackweave
+
+HERE = Path(__file__).resolve().parent
+HOSTILE_ARGUMENT = "</script><script>window.pwned=8</script>"
+
+
+def run(*command, cwd):
+    done = subprocess.run([sys.executable, "-m", "stackweave", *command], cwd=cwd, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: {done.stderr}")
+    return done.stdout
+
+
+def rows(costs, scale):
+    """Costs as the page has them. Seconds are exact to the nanosecond here: programs of a second were recorded."""
+    return sorted(
+        [row.function, row.file, row.line, row.calls, row.primitive_calls, round(row.own * scale), round(row.total * scale)]
+        for row in costs
+    )
+
+
+def expected_of_calls(folder):
+    recording = stackweave.open(folder / "calls.swv")
+    duration = recording.info()["duration"]
+    start, end = round(duration * 0.25, 6), round(duration * 0.5, 6)
+    run("export", "calls.swv", "-o", "calls.json", "--format", "chrome", cwd=folder)
+    events = json.loads((folder / "calls.json").read_text())["traceEvents"]
+    stats = recording.stats()
+    return {
+        "pstats": sorted([*key, *row[:2], round(row[2] * 1e9), round(row[3] * 1e9)] for key, row in stats.stats.items()),
+        "everything": rows(recording.top(all=True), 1e9),
+        "default": rows(recording.top(), 1e9),
+        "python": rows(recording.top(kinds=["python"]), 1e9),
+        "range": {
+            "startNs": round(start * 1e9),
+            "endNs": round(end * 1e9),
+            "rows": rows(recording.top(start=start, end=end), 1e9),
+        },
+        "spans": sum(event["ph"] in ("X", "B") for event in events),
+        "before": rows(stackweave.open(folder / "before.swv").top(), 1e9),
+    }
+
+
+def expected_of_memory(folder):
+    recording = stackweave.open(folder / "memory.swv")
+    measures = ["peak", "live", "bytes", "allocations", "temporary"]
+    return {
+        "measures": {measure: rows(recording.top(measure=measure), 1) for measure in measures},
+        "heap": json.loads(run("heap", "memory.swv", "--json", cwd=folder)),
+    }
+
+
+def record(folder):
+    run("trace", "-q", "-o", "calls.swv", str(HERE / "calls.py"), "12", cwd=folder)
+    run("trace", "-q", "-o", "before.swv", str(HERE / "calls.py"), "6", cwd=folder)
+    run("memory", "-q", "-o", "memory.swv", str(HERE / "memory.py"), cwd=folder)
+    run("trace", "-q", "-o", "hostile.swv", str(HERE / "hostile.py"), HOSTILE_ARGUMENT, cwd=folder)
+
+
+def main(folder):
+    folder.mkdir(parents=True)
+    record(folder)
+    run("report", "calls.swv", "--before", "before.swv", "-o", "calls.html", cwd=folder)
+    for name in ("memory", "hostile"):
+        run("report", f"{name}.swv", "-o", f"{name}.html", cwd=folder)
+    expected = {"calls": expected_of_calls(folder), "memory": expected_of_memory(folder)}
+    (folder / "expected.json").write_text(json.dumps(expected, indent=1))
+
+
+if __name__ == "__main__":
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    main(Path(sys.argv[1]))
