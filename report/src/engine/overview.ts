@@ -1,7 +1,79 @@
-// overview.
+// What there is to see first: what costs most, and whose code it is.
 
+import { type FunctionIndex, KINDS, ORIGINS, type RunInfo } from "../shared/format";
+import type { Names } from "../shared/names";
+import { type Selection, SHOW_DEFAULT } from "../shared/selection";
 import type { Context } from "./methods";
+import { statisticsOf } from "./statistics";
+import type { CallTree } from "./tree";
 
-export function overviewMethods(_context: Context) {
-  return {};
+export interface Top {
+  function: FunctionIndex;
+  own: number;
+  total: number;
+}
+
+/** Whose code a cost is: own costs of all frames, whether they are shown or not. */
+export interface Division {
+  program: number;
+  libraries: number;
+  native: number;
+  interpreter: number;
+  labels: number;
+  /** What no frame has. */
+  unknown: number;
+}
+
+export interface Overview {
+  total: number;
+  /** How many functions cost something or were called. */
+  functions: number;
+  byOwn: Top[];
+  byTotal: Top[];
+  division: Division;
+}
+
+export function overviewMethods({ report, trees }: Context) {
+  const { names } = report;
+  const count = names.functions.name.length;
+  return {
+    async overview(selection: Selection, most: number): Promise<Overview> {
+      const tree = await trees.get(selection);
+      const { own, total, calls } = statisticsOf(tree, count).functions;
+      const there: FunctionIndex[] = [];
+      for (let of = 0; of < count; of++) if (calls[of] !== 0 || own[of] !== 0 || total[of] !== 0) there.push(of);
+      const top = (by: Float64Array): Top[] =>
+        there
+          .filter((of) => by[of]! > 0)
+          .sort((a, b) => by[b]! - by[a]! || a - b)
+          .slice(0, most)
+          .map((of) => ({ function: of, own: own[of]!, total: total[of]! }));
+      const all = await trees.get({ ...selection, filter: { ...SHOW_DEFAULT, internals: true } });
+      return {
+        total: tree.total[0]!,
+        functions: there.length,
+        byOwn: top(own),
+        byTotal: top(total),
+        division: divisionOf(all, names),
+      };
+    },
+
+    async runs(): Promise<RunInfo[]> {
+      return report.head.runs === null ? [] : ((await report.json(report.head.runs)) as RunInfo[]);
+    },
+  };
+}
+
+/** Divides the own costs of a tree of functions. Native code of a library is native; the interpreter's is its own. */
+export function divisionOf(tree: CallTree, names: Names): Division {
+  const { kind, origin } = names.functions;
+  const parts = Array.from(kind, (of, at): keyof Division => {
+    if (KINDS[of] === "label") return "labels";
+    if (ORIGINS[origin[at]!] === "interpreter") return "interpreter";
+    if (KINDS[of] === "native") return "native";
+    return ORIGINS[origin[at]!] === "library" ? "libraries" : "program";
+  });
+  const division = { program: 0, libraries: 0, native: 0, interpreter: 0, labels: 0, unknown: tree.own[0]! };
+  for (let node = 1; node < tree.length; node++) division[parts[tree.item[node]!]!] += tree.own[node]!;
+  return division;
 }

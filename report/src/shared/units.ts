@@ -61,3 +61,9 @@ export const MEASURE_LABELS: Record<MeasureName, string> = {
 export function countedText(measure: MeasureName): string {
   return measure === "time" ? "calls" : measure === "samples" ? "samples" : "blocks";
 }
+
+/** A time of the wall clock in nanoseconds, where the reader is; empty if it is not known. */
+export function dateText(wallNs: string): string {
+  const date = new Date(Number(BigInt(wallNs) / 1_000_000n));
+  return date.getTime() === 0 ? "" : date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+}
