@@ -35,4 +35,4 @@ pub(crate) use snapshot::Snapshot;
 pub(crate) use usage::usable_snapshot;
 
 #[doc(no_inline)]
-pub use stackweave_store::ledger::{Figures, Totals};
+pub use stackweave_store::ledger::{Figures, Totals, stands_for};

@@ -6,7 +6,9 @@
 mod blocks;
 mod costs;
 mod fold;
+mod frames;
 mod head;
+mod memory;
 mod names;
 mod runs;
 mod sources;
@@ -41,6 +43,7 @@ fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), Export
     let threads = Threads::of(source);
     let trees = trees::write(source, &threads, &mut names, blocks)?;
     let timeline = timeline::write(source, &threads, &mut names, blocks)?;
+    let memory = memory::write(source, &threads, &mut names, blocks)?;
     let runs = runs::write(source, &threads, &mut names, blocks)?;
     let sources = sources::write(source, &mut names, &trees.costs, blocks)?;
     let mut remarks = head::remarks(source, trees.has_memory);
@@ -50,7 +53,7 @@ fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), Export
     let mut tell = |part: &str, told: Value| head.insert(part.to_owned(), told);
     tell("trees", Value::Array(trees.told));
     tell("timeline", timeline);
-    tell("memory", Value::Null);
+    tell("memory", memory);
     tell("runs", runs.block);
     tell("sources", sources);
     tell("remarks", remarks.into());

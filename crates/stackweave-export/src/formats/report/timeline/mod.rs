@@ -6,7 +6,6 @@
 
 mod counters;
 mod dense;
-mod frames;
 mod instants;
 mod levels;
 mod spans;
@@ -18,11 +17,11 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use self::counters::Counter;
-use self::frames::SpanFrames;
 use self::levels::Levels;
 use self::spans::TimelineSpan;
 use self::track::Track;
 use super::blocks::Blocks;
+use super::frames::RecordedFrames;
 use super::head::Threads;
 use super::names::Names;
 use crate::activity::{Ending, Happening, NamedProcess, Span, What, visit_thread};
@@ -39,7 +38,7 @@ pub(super) fn write(
     let duration = source.time_range().end;
     let levels = Levels::of(duration);
     let mut timeline =
-        Timeline { threads, frames: SpanFrames::new(source, names), duration, counters: BTreeMap::new() };
+        Timeline { threads, frames: RecordedFrames::new(source, names), duration, counters: BTreeMap::new() };
     let mut tracks = Vec::new();
     for (process, named) in threads.processes.iter().enumerate() {
         for thread in &named.threads {
@@ -60,7 +59,7 @@ pub(super) fn write(
 
 struct Timeline<'t, 'n> {
     threads: &'t Threads<'t>,
-    frames: SpanFrames<'n>,
+    frames: RecordedFrames<'n>,
     duration: u64,
     /// By process and frame.
     counters: BTreeMap<(usize, u32), Counter>,
@@ -70,7 +69,7 @@ impl Timeline<'_, '_> {
     fn take(&mut self, track: &mut Track, told: &Happening<'_>, blocks: &mut Blocks<'_>) -> Result<(), ExportError> {
         match &told.what {
             What::End(span, ending) => {
-                let frame = self.frames.place(self.threads, told.process, span.frame);
+                let frame = self.frames.innermost(self.threads, told.process, span.frame);
                 let row = TimelineSpan {
                     began: span.began,
                     duration: told.time.saturating_sub(span.began),
@@ -81,7 +80,7 @@ impl Timeline<'_, '_> {
                 track.add(row, &span.all_details(), blocks)
             }
             What::Instant { frame, .. } => {
-                let frame = self.frames.place(self.threads, told.process, *frame);
+                let frame = self.frames.innermost(self.threads, told.process, *frame);
                 track.lives_at(told.time);
                 track.instants.add(told.time, frame);
                 Ok(())

@@ -1,0 +1,86 @@
+//! The frames of recordings, by their places in the report.
+
+use std::collections::HashMap;
+
+use stackweave_profile::{Frame, FrameKind, Function, Origin};
+
+use super::head::Threads;
+use super::names::Names;
+use crate::source::Source;
+use crate::visible_frames::VisibleFrames;
+
+/// No frame of a report has this place.
+const NOT_ASKED: u32 = u32::MAX;
+
+/// The places of the frames of all processes. Each is looked for once, however often it is used.
+pub(super) struct RecordedFrames<'n> {
+    names: &'n mut Names,
+    processes: Vec<ProcessFrames>,
+}
+
+struct ProcessFrames {
+    functions: VisibleFrames,
+    /// The innermost of what each frame stands for, by its number in the recording.
+    innermost: Vec<u32>,
+    /// All of it, outermost first.
+    chains: HashMap<u32, Box<[u32]>>,
+}
+
+impl<'n> RecordedFrames<'n> {
+    pub(super) fn new(source: &Source<'_>, names: &'n mut Names) -> Self {
+        let of = |process| {
+            let (innermost, chains) = Default::default();
+            ProcessFrames { functions: VisibleFrames::new(process, source.view()), innermost, chains }
+        };
+        Self { names, processes: source.processes().iter().map(of).collect() }
+    }
+
+    /// The place of what a frame stands for: the innermost of several.
+    pub(super) fn innermost(&mut self, threads: &Threads<'_>, process: usize, number: u32) -> u32 {
+        match self.processes[process].innermost.get(number as usize) {
+            Some(place) if *place != NOT_ASKED => *place,
+            _ => self.look_up(threads, process, number),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, threads: &Threads<'_>, process: usize, number: u32) -> u32 {
+        let place = self.chain(threads, process, number).last().copied().unwrap_or(0);
+        let innermost = &mut self.processes[process].innermost;
+        if innermost.len() <= number as usize {
+            innermost.resize(number as usize + 1, NOT_ASKED);
+        }
+        innermost[number as usize] = place;
+        place
+    }
+
+    /// The places of all that a frame stands for, outermost first: at least one.
+    pub(super) fn chain(&mut self, threads: &Threads<'_>, process: usize, number: u32) -> &[u32] {
+        let Self { names, processes } = self;
+        let ProcessFrames { functions, chains, .. } = &mut processes[process];
+        chains.entry(number).or_insert_with(|| {
+            let innermost_first: Vec<Frame> = threads.processes[process].chain(number).rev().cloned().collect();
+            let functions = functions.functions(number, &innermost_first).iter().zip(&innermost_first).rev();
+            let known = functions.map(|(function, frame)| (function.clone(), frame.position.line));
+            let mut known: Vec<(Function, Option<u32>)> = known.collect();
+            if known.is_empty() {
+                known.push((unknown(), None));
+            }
+            let place = |index: stackweave_profile::FrameIndex| u32::try_from(index.index()).unwrap_or(NOT_ASKED);
+            known.into_iter().map(|(function, line)| place(names.frame(function, line))).collect()
+        })
+    }
+}
+
+/// The function of a frame that the recording says nothing of.
+fn unknown() -> Function {
+    Function {
+        kind: FrameKind::Label,
+        name: Frame::UNKNOWN.into(),
+        qualname: None,
+        filename: None,
+        module: None,
+        first_line: None,
+        origin: Origin::Program,
+    }
+}

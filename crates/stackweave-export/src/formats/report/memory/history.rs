@@ -1,0 +1,178 @@
+//! Goes through the events about memory once, and finds out what was live at the moments.
+//!
+//! Kept are the blocks that are live, and the rows.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+
+use stackweave_profile::memory::{MemoryEvent, MemoryHeader, MemoryKinds, MemoryMode, MemoryTimeline, Taken, lifetime};
+use stackweave_recording::{ProcessRecording, TimedEvent};
+
+use super::curve::DeviceCurve;
+use super::live::{Block, Live, Now};
+use super::moments::Moments;
+use super::rows::Rows;
+use super::scale::Scale;
+use crate::error::ExportError;
+use crate::source::Source;
+
+/// When the highest peak of a device was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peak {
+    /// The place of the process that had it.
+    pub(super) process: usize,
+    pub(super) ticks: u64,
+    pub(super) bytes: u64,
+}
+
+/// What is found out of a device.
+#[derive(Debug)]
+pub(super) struct DeviceHistory {
+    pub(super) moments: Moments,
+    pub(super) rows: Rows,
+    /// The curve of each process.
+    pub(super) curves: Vec<(core::ops::Range<u64>, MemoryTimeline)>,
+    pub(super) scale: Scale,
+    peak: Option<Peak>,
+    live: Live,
+    curve: DeviceCurve,
+    duration: u64,
+}
+
+impl DeviceHistory {
+    pub(super) fn new(moments: Moments, peak: Option<Peak>, duration: u64) -> Self {
+        Self {
+            moments,
+            rows: Rows::default(),
+            curves: Vec::new(),
+            scale: Scale::default(),
+            peak,
+            live: Live::default(),
+            curve: DeviceCurve::new(duration),
+            duration,
+        }
+    }
+
+    fn now(&mut self, process: usize) -> (&mut Live, Now<'_>) {
+        let passed = u16::try_from(self.moments.passed()).unwrap_or(u16::MAX);
+        let process = u32::try_from(process).unwrap_or(u32::MAX);
+        (&mut self.live, Now { process, passed, scale: self.scale, rows: &mut self.rows })
+    }
+
+    /// An event of the process at this place is told by `tell`.
+    fn event(&mut self, process: usize, (ticks, time): (u64, u64), tell: impl FnOnce(&mut Live, &mut Now<'_>)) {
+        let peak = self.peak.filter(|peak| peak.process == process && peak.ticks <= ticks);
+        let peak = peak.filter(|_| self.moments.waits_for_peak());
+        if peak.is_some_and(|peak| peak.ticks < ticks || self.live_bytes() == peak.bytes) {
+            self.moments.pass_peak();
+        }
+        self.moments.pass_before(time);
+        let (live, mut now) = self.now(process);
+        tell(live, &mut now);
+        if peak.is_some_and(|peak| peak.ticks == ticks && self.live_bytes() == peak.bytes) {
+            self.moments.pass_peak();
+        }
+        self.curve.add(time, self.live_bytes());
+        if self.rows.are_too_many() {
+            self.halve();
+        }
+    }
+
+    fn live_bytes(&self) -> u64 {
+        self.scale.whole(self.live.bytes())
+    }
+
+    fn halve(&mut self) {
+        let Some(places) = self.moments.halve() else { return };
+        let places: Vec<u16> = places.into_iter().map(|place| u16::try_from(place).unwrap_or(u16::MAX)).collect();
+        self.rows.move_to(&places);
+        self.live.move_to(&places);
+    }
+
+    /// The events of a process are over.
+    fn finish(&mut self, process: usize, life: core::ops::Range<u64>) {
+        self.moments.pass_all();
+        let live = core::mem::take(&mut self.live);
+        let (_, mut now) = self.now(process);
+        live.finish(&mut now);
+        self.moments.restart();
+        let curve = core::mem::replace(&mut self.curve, DeviceCurve::new(self.duration)).finish();
+        if !curve.points.is_empty() {
+            let since = |point: &stackweave_profile::memory::TimelinePoint| stackweave_profile::memory::TimelinePoint {
+                time_ns: point.time_ns.saturating_sub(life.start),
+                ..*point
+            };
+            let points = curve.points.iter().map(since).collect();
+            self.curves.push((life, MemoryTimeline { points }));
+        }
+    }
+}
+
+/// Reads the events of all processes that have a history. Whether any has.
+pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, DeviceHistory>) -> Result<bool, ExportError> {
+    let mut has_any = false;
+    for (place, process) in source.processes().iter().enumerate() {
+        let kinds = MemoryKinds::of(process.dictionary());
+        let header = MemoryHeader::of(process.start());
+        if !kinds.are_there() || header.is_some_and(|header| header.mode == MemoryMode::Aggregate) {
+            continue;
+        }
+        has_any = true;
+        let scale = Scale::of(process);
+        devices.values_mut().for_each(|device| device.scale = scale);
+        let began = source.began(process);
+        let until = source.options().part.range.as_ref().map(|range| 0..range.end.saturating_sub(began));
+        let mut reading = Reading { source, place, process, began, wanted: HashMap::new() };
+        process.visit_in_time_order(until, &mut |_| {}, &mut |timed| {
+            if let Some(event) = kinds.see(&timed.event) {
+                reading.event(&timed, event, devices);
+            }
+            ControlFlow::Continue(())
+        })?;
+        let life = lifetime(process, began);
+        devices.values_mut().for_each(|device| device.finish(place, life.clone()));
+    }
+    Ok(has_any)
+}
+
+struct Reading<'s, 'a> {
+    source: &'s Source<'a>,
+    place: usize,
+    process: &'s ProcessRecording,
+    began: u64,
+    /// Whether a thread is asked for.
+    wanted: HashMap<u32, bool>,
+}
+
+impl Reading<'_, '_> {
+    fn event(&mut self, timed: &TimedEvent<'_>, event: MemoryEvent, devices: &mut BTreeMap<i64, DeviceHistory>) {
+        let device = match &event {
+            MemoryEvent::Allocate(taken) | MemoryEvent::Map(taken) => taken.device,
+            MemoryEvent::Free { device, .. } => *device,
+            MemoryEvent::Unmap { .. } | MemoryEvent::Keep { .. } => stackweave_core::EventKind::OWN_DEVICE,
+            MemoryEvent::Tag { .. } => return,
+        };
+        let Some(device) = devices.get_mut(&device) else { return };
+        let time = u64::try_from(timed.time_ns).unwrap_or(0).saturating_add(self.began);
+        let thread = timed.thread;
+        let is_wanted = self.is_wanted(thread);
+        device.event(self.place, (timed.event.ticks, time), |live, now| match event {
+            MemoryEvent::Allocate(taken) => live.allocate(taken.address, block(&taken, is_wanted, now), now),
+            MemoryEvent::Map(taken) => live.map(taken.address, block(&taken, is_wanted, now), now),
+            MemoryEvent::Free { address, .. } => live.free(thread, address, now),
+            MemoryEvent::Unmap { address, size } => live.unmap(thread, (address, size), now),
+            MemoryEvent::Keep { address } => live.keep(thread, address, now),
+            MemoryEvent::Tag { .. } => {}
+        });
+    }
+
+    fn is_wanted(&mut self, thread: u32) -> bool {
+        let part = &self.source.options().part;
+        let takes = || part.takes(self.process.dictionary().thread(thread));
+        part.threads.is_empty() || *self.wanted.entry(thread).or_insert_with(takes)
+    }
+}
+
+fn block(taken: &Taken, is_wanted: bool, now: &Now<'_>) -> Block {
+    Block { size: taken.size, stack: taken.stack, first: now.passed, is_wanted }
+}

@@ -1,0 +1,73 @@
+//! The stacks that have taken memory, as a tree of frames.
+
+use std::collections::HashMap;
+
+use stackweave_recording::ProcessRecording;
+
+use crate::formats::report::blocks::Columns;
+use crate::formats::report::frames::RecordedFrames;
+use crate::formats::report::head::Threads;
+
+/// Nodes, each behind its parent. The first is the root.
+#[derive(Debug)]
+pub(super) struct StackTree {
+    /// Parent and frame.
+    nodes: Vec<(u32, u32)>,
+    children: HashMap<(u32, u32), u32>,
+    /// By process and stack.
+    stacks: HashMap<(u32, u32), u32>,
+}
+
+impl StackTree {
+    pub(super) fn new() -> Self {
+        let (children, stacks) = Default::default();
+        Self { nodes: vec![(0, 0)], children, stacks }
+    }
+
+    /// The node of a stack, below those of its callers; the root for none.
+    pub(super) fn node(
+        &mut self,
+        (place, stack): (u32, u32),
+        process: &ProcessRecording,
+        frames: &mut RecordedFrames<'_>,
+        threads: &Threads<'_>,
+    ) -> u32 {
+        let mut path = Vec::new();
+        let mut next = stack;
+        let mut node = loop {
+            if let Some(known) = self.stacks.get(&(place, next)) {
+                break *known;
+            }
+            let Some((callers, frame)) = process.dictionary().stack(next) else { break 0 };
+            path.push((next, frame));
+            next = callers;
+        };
+        for (stack, frame) in path.into_iter().rev() {
+            for frame in frames.chain(threads, place as usize, frame) {
+                node = self.child(node, *frame);
+            }
+            self.stacks.insert((place, stack), node);
+        }
+        node
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "as many nodes do not fit into memory")]
+    fn child(&mut self, parent: u32, frame: u32) -> u32 {
+        *self.children.entry((parent, frame)).or_insert_with(|| {
+            self.nodes.push((parent, frame));
+            (self.nodes.len() - 1) as u32
+        })
+    }
+
+    pub(super) fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// How far back the parent of each node is, and its frame.
+    pub(super) fn columns(&self) -> Columns {
+        let mut columns = Columns::default();
+        columns.plain(self.nodes.iter().enumerate().map(|(node, (parent, _))| node as u64 - u64::from(*parent)));
+        columns.plain(self.nodes.iter().map(|(_, frame)| (*frame).into()));
+        columns
+    }
+}
