@@ -1,7 +1,156 @@
-// source.
+// What files and lines cost.
 
+import { type FunctionIndex, KINDS, type StringIndex } from "../shared/format";
+import type { Names } from "../shared/names";
+import type { Selection } from "../shared/selection";
 import type { Context } from "./methods";
+import type { Report } from "./report";
+import { statisticsOf, walk } from "./statistics";
+import type { CallTree } from "./tree";
 
-export function sourceMethods(_context: Context) {
-  return {};
+export interface FileCost {
+  file: StringIndex;
+  own: number;
+  /** With what was called from it; a call inside of another one from this file is not counted again. */
+  total: number;
+  hasText: boolean;
+}
+
+export interface SourceFiles {
+  /** What all of it cost. */
+  all: number;
+  /** All that cost something or have a text, those that cost most first. */
+  files: FileCost[];
+}
+
+export interface FunctionCost {
+  function: FunctionIndex;
+  line: number;
+  own: number;
+  total: number;
+}
+
+export interface SourceText {
+  all: number;
+  /** `null` if the text was not at hand when the report was made. */
+  text: string | null;
+  /** Whether the file was written to after the recording. */
+  changed: boolean;
+  /** By line. */
+  functions: FunctionCost[];
+  /** Lines that cost something, from the top to the bottom. */
+  linesColumns: LineColumns;
+}
+
+export interface LineColumns {
+  line: Uint32Array;
+  own: Float64Array;
+  total: Float64Array;
+  /** 1: costs of which only the function is known are in it; they stand at the function's first line. */
+  isWhole: Uint8Array;
+}
+
+export function sourceMethods({ report, trees }: Context) {
+  return {
+    async sourceFiles(selection: Selection): Promise<SourceFiles> {
+      const tree = await trees.get(selection);
+      return { all: tree.total[0]!, files: fileCosts(report, tree) };
+    },
+
+    async source(selection: Selection, file: StringIndex): Promise<SourceText> {
+      const info = report.head.sources.find((source) => source.file === file);
+      const bytes = info ? await report.bytes(info.block) : null;
+      const tree = await trees.get(selection);
+      return {
+        all: tree.total[0]!,
+        text: bytes && new TextDecoder().decode(bytes),
+        changed: info?.changed ?? false,
+        functions: functionCosts(report, tree, file),
+        linesColumns: lineCosts(report, await trees.get(selection, { lines: true }), file),
+      };
+    },
+  };
+}
+
+function fileCosts({ names, head }: Report, tree: CallTree): FileCost[] {
+  const { file } = names.functions;
+  const costs = new Map<StringIndex, FileCost>();
+  const costOf = (of: StringIndex) => {
+    let cost = costs.get(of);
+    if (!cost) {
+      cost = { file: of, own: 0, total: 0, hasText: false };
+      costs.set(of, cost);
+    }
+    return cost;
+  };
+  const counted = countedBy(tree, names.strings.length, (item) => file[item]! - 1);
+  for (const of of counted.there) Object.assign(costOf(of), { own: counted.own[of], total: counted.total[of] });
+  for (const source of head.sources) costOf(source.file).hasText = true;
+  return [...costs.values()].sort((a, b) => b.own - a.own || b.total - a.total || a.file - b.file);
+}
+
+function functionCosts({ names }: Report, tree: CallTree, file: StringIndex): FunctionCost[] {
+  const { functions } = statisticsOf(tree, names.functions.name.length);
+  const costs: FunctionCost[] = [];
+  for (let of = 0; of < names.functions.file.length; of++) {
+    const isThere = functions.calls[of] !== 0 || functions.total[of] !== 0;
+    if (names.functions.file[of] !== file + 1 || !isThere) continue;
+    const line = names.functions.line[of]!;
+    costs.push({ function: of, line, own: functions.own[of]!, total: functions.total[of]! });
+  }
+  return costs.sort((a, b) => a.line - b.line || b.total - a.total);
+}
+
+/** What the lines of a file cost, in a tree of frames. */
+export function lineCosts({ names }: Report, tree: CallTree, file: StringIndex): LineColumns {
+  const { frames, functions } = names;
+  const isHere = (frame: number) => functions.file[frames.function[frame]!] === file + 1;
+  const lineOf = Int32Array.from(frames.function, (of, frame) =>
+    isHere(frame) ? frames.line[frame]! || functions.line[of]! : -1,
+  );
+  const last = lineOf.reduce((most, line) => Math.max(most, line), 0);
+  const { own, total, there } = countedBy(tree, last + 1, (frame) => lineOf[frame]!);
+  const whole = new Uint8Array(last + 1);
+  const isKnown = linesAreKnown(names);
+  for (const frame of new Set(tree.item.subarray(1))) {
+    const line = lineOf[frame]!;
+    if (line >= 0 && (frames.line[frame] === 0 || !isKnown)) whole[line] = 1;
+  }
+  const line = Uint32Array.from(there).sort();
+  return {
+    line,
+    own: Float64Array.from(line, (at) => own[at]!),
+    total: Float64Array.from(line, (at) => total[at]!),
+    isWhole: Uint8Array.from(line, (at) => whole[at]!),
+  };
+}
+
+/** Recordings of calls name a function by its first line; if there is no other line, none was recorded. */
+function linesAreKnown({ frames, functions }: Names): boolean {
+  return frames.line.some((line, frame) => {
+    const of = frames.function[frame]!;
+    return KINDS[functions.kind[of]!] !== "native" && line !== 0 && line !== functions.line[of];
+  });
+}
+
+/** Own and total costs by whatever `of` says of an item; what it says a negative number of is left out. */
+function countedBy(tree: CallTree, count: number, of: (item: number) => number) {
+  const own = new Float64Array(count);
+  const total = new Float64Array(count);
+  const open = new Uint32Array(count);
+  const there = new Set<number>();
+  walk(tree, {
+    enter(node) {
+      const group = of(tree.item[node]!);
+      if (group < 0) return;
+      there.add(group);
+      own[group]! += tree.own[node]!;
+      if (open[group]!++ === 0) total[group]! += tree.total[node]!;
+    },
+    leave(node) {
+      const group = of(tree.item[node]!);
+      if (group >= 0) open[group]!--;
+    },
+  });
+  return { own, total, there };
 }
