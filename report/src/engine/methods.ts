@@ -13,15 +13,19 @@ import { SelectedTrees } from "./selected";
 import { sourceMethods } from "./source";
 import { tableMethods } from "./table";
 import { timelineMethods } from "./timeline";
+import { TileStore } from "./timeline-tiles";
 
 /** What methods work on. */
 export interface Context {
   report: Report;
   trees: SelectedTrees;
+  /** Those of the timeline. */
+  tiles: TileStore;
 }
 
 export function methodsOf(report: Report) {
-  const context: Context = { report, trees: new SelectedTrees(report) };
+  const tiles = new TileStore(report);
+  const context: Context = { report, tiles, trees: new SelectedTrees(report, tiles) };
   return {
     /** What the page needs at first. */
     open: (): { head: Head; names: Names } => ({ head: report.head, names: report.names }),

@@ -3,7 +3,9 @@
 import type { Head, MeasureName, TreeInfo } from "../shared/format";
 import type { Selection } from "../shared/selection";
 import { seenByOrigin, seenFunctions } from "./filter";
+import { RangeTrees } from "./range-tree";
 import type { Report } from "./report";
+import type { TileStore } from "./timeline-tiles";
 import { type CallTree, TreeBuilder } from "./tree";
 
 export type Side = "after" | "before";
@@ -12,7 +14,14 @@ export type Side = "after" | "before";
 export class SelectedTrees {
   private readonly kept = new Map<string, Promise<CallTree>>();
 
-  constructor(private readonly report: Report) {}
+  private readonly ranges: RangeTrees | null;
+
+  constructor(
+    private readonly report: Report,
+    tiles: TileStore,
+  ) {
+    this.ranges = report.head.timeline && new RangeTrees(report.head.timeline, tiles);
+  }
 
   /** The tree of what is selected: of functions, or of frames if `lines` are told apart. */
   get(selection: Selection, { lines = false, side = "after" as Side } = {}): Promise<CallTree> {
@@ -21,6 +30,7 @@ export class SelectedTrees {
     if (!tree) {
       tree = this.make(selection, lines, side);
       this.kept.set(key, tree);
+      tree.catch(() => this.kept.delete(key));
       const oldest = this.kept.size > 12 && this.kept.keys().next().value;
       if (oldest) this.kept.delete(oldest);
     }
@@ -28,6 +38,10 @@ export class SelectedTrees {
   }
 
   private async make(selection: Selection, lines: boolean, side: Side): Promise<CallTree> {
+    const range = chosenRange(this.report.head, selection, side);
+    if (range && this.ranges) {
+      return viewed(this.report, await this.ranges.get(range, selection.threads), selection, lines);
+    }
     const infos = treesOf(this.report.head, selection, side);
     const trees = await Promise.all(infos.map((info) => this.report.tree(info)));
     return viewed(this.report, trees, selection, lines);
@@ -45,6 +59,12 @@ export function treesOf(head: Head, selection: Selection, side: Side): TreeInfo[
   return head.trees.filter(
     (info) => info.measure === measure && info.device === selection.device && info.side === side && takes(info),
   );
+}
+
+/** The time to count, if it is not all of it. What is not time is counted as a whole; so is what was before a change. */
+export function chosenRange(head: Head, { measure, range }: Selection, side: Side): Selection["range"] {
+  if (range === null || measure !== "time" || side !== "after" || head.timeline === null) return null;
+  return range[0] <= 0 && range[1] > head.durationNs ? null : range;
 }
 
 /** Allocations are the calls of the tree of bytes. */
