@@ -1,7 +1,7 @@
 // What of a track is in sight, at a scale: spans that are long enough to be seen, and pieces that stand for shorter ones.
 
 import type { Block, TimelineInfo, TrackInfo } from "../shared/format";
-import { densePlaces, firstRow, spanPlaces, type Tile, type TilePlace, type TileStore } from "./timeline-tiles";
+import { densePlaces, FAILED, firstRow, spanPlaces, type Tile, type TilePlace, type TileStore } from "./timeline-tiles";
 
 /** By begin and depth. */
 export interface SightColumns {
@@ -32,22 +32,21 @@ export interface Window extends Span {
   pixelNs: number;
   /** Only so many depths, the outermost. */
   depthLimit: number;
+  /** About so many rows are looked at, at most. */
+  most: number;
 }
-
-/** The most rectangles that are worth to be drawn: one for each pixel of each row, up to what a frame has time for. */
-const MOST = 24_000;
 
 /**
  * The level to draw: what is shorter than a pixel can't be told apart, so the least span that is drawn by itself is as long
- * as a pixel or shorter, and nothing is merged that could be seen. Where that would still be too much, as with many rows,
- * the next coarser one.
+ * as a pixel or shorter, and nothing is merged that could be seen. Where that would be far too much, as on a track that is
+ * very deep, the next coarser one.
  */
 export function levelOf(info: TimelineInfo, track: TrackInfo, window: Window): number {
   const { levels } = info;
   const last = levels.length - 1;
   let level = 0;
   while (level < last && levels[level + 1]! <= window.pixelNs) level++;
-  while (level < last && expected(info, track, level, window) > MOST) level++;
+  while (level < last && expected(info, track, level, window) > window.most) level++;
   return level;
 }
 
@@ -93,11 +92,24 @@ export async function sightOf(
   const rows = new Rows();
   for (const place of placesInSight(info, track, level, window.from, window.to)) {
     const tile = await tiles.get(place);
+    const pixels = new Map<number, number>();
     eachRow(tile, place, window, (row) => {
-      if (tile.depth[row]! < window.depthLimit) rows.add(place.block, tile, row);
+      if (tile.depth[row]! < window.depthLimit && isSeen(tile, row, window.pixelNs, pixels)) {
+        rows.add(place.block, tile, row);
+      }
     });
   }
   return { level, sightColumns: rows.sorted() };
+}
+
+/** Whether a row is not just another in the same pixel of its depth. `pixels` has the last one of each depth. */
+function isSeen(tile: Tile, row: number, pixelNs: number, pixels: Map<number, number>): boolean {
+  const extent = tile.extent[row]!;
+  const depth = tile.depth[row]!;
+  const pixel = Math.floor(tile.begin[row]! / pixelNs);
+  const isFirst = pixels.get(depth) !== pixel;
+  pixels.set(depth, pixel);
+  return isFirst || extent >= pixelNs || ((tile.flags?.[row] ?? 0) & FAILED) !== 0;
 }
 
 /** Gathers rows of tiles. */
@@ -117,7 +129,8 @@ class Rows {
   sorted(): SightColumns {
     const { tiles, tileOf, rowOf, begin } = this;
     const depth = (at: number) => tiles[tileOf[at]!]!.tile.depth[rowOf[at]!]!;
-    const order = Uint32Array.from(begin.keys()).sort((a, b) => begin[a]! - begin[b]! || depth(a) - depth(b));
+    // An array and not a typed one: its sort goes quickly over what is in order already, as the rows of a tile are.
+    const order = [...begin.keys()].sort((a, b) => begin[a]! - begin[b]! || depth(a) - depth(b));
     const columns = emptySight(order.length);
     for (let to = 0; to < order.length; to++) {
       const at = order[to]!;

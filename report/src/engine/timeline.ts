@@ -62,7 +62,7 @@ export function timelineMethods({ report, tiles }: Context) {
     async timelineActivity(tracks: number[], pieces: number): Promise<{ activityColumns: { open: Float64Array } }> {
       const open = new Float64Array(pieces);
       const to = Math.max(report.head.durationNs, 1);
-      const window = { from: 0, to, pixelNs: to / pieces, depthLimit: Infinity };
+      const window = { from: 0, to, pixelNs: to / pieces, depthLimit: Infinity, most: 40_000 };
       for (const track of tracks) await addActivity(tiles, info, info.tracks[track]!, window, open);
       return { activityColumns: { open } };
     },

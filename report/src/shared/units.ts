@@ -15,6 +15,18 @@ export function timeText(ns: number): string {
   return `${digits(ns / 1e9)} s`;
 }
 
+/** A moment, as exactly as steps of so many nanoseconds need it: `12.3456 s`, `1:02:03.5`. */
+export function momentText(ns: number, step: number, end = ns): string {
+  const [unit, label] = end < 1e3 ? [1, "ns"] : end < 1e6 ? [1e3, "us"] : end < 1e9 ? [1e6, "ms"] : [1e9, "s"];
+  const places = Math.min(9, Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)));
+  if (end < 60e9) return `${(ns / unit).toFixed(places)} ${label}`;
+  const seconds = ns / 1e9;
+  const rest = (seconds % 60).toFixed(places).padStart(places > 0 ? places + 3 : 2, "0");
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  return hours > 0 ? `${hours}:${String(minutes % 60).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+}
+
 export function bytesText(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let value = bytes;
