@@ -36,16 +36,18 @@ export interface Window extends Span {
   most: number;
 }
 
+/** Pieces are up to four times as long as the least span of their level: with half a pixel they are two pixels at most. */
+const LEAST_PIXELS = 0.5;
+
 /**
- * The level to draw: what is shorter than a pixel can't be told apart, so the least span that is drawn by itself is as long
- * as a pixel or shorter, and nothing is merged that could be seen. Where that would be far too much, as on a track that is
- * very deep, the next coarser one.
+ * The level to draw: the coarsest whose pieces can't be told from the spans that they stand for. Where that would be far too
+ * much, as on a track that is very deep, the next coarser one.
  */
 export function levelOf(info: TimelineInfo, track: TrackInfo, window: Window): number {
   const { levels } = info;
   const last = levels.length - 1;
   let level = 0;
-  while (level < last && levels[level + 1]! <= window.pixelNs) level++;
+  while (level < last && levels[level + 1]! <= LEAST_PIXELS * window.pixelNs) level++;
   while (level < last && expected(info, track, level, window) > window.most) level++;
   return level;
 }
