@@ -13,19 +13,15 @@ import { SelectedTrees } from "./selected";
 import { sourceMethods } from "./source";
 import { tableMethods } from "./table";
 import { timelineMethods } from "./timeline";
-import { TileStore } from "./timeline-tiles";
 
 /** What methods work on. */
 export interface Context {
   report: Report;
   trees: SelectedTrees;
-  /** Those of the timeline. */
-  tiles: TileStore;
 }
 
 export function methodsOf(report: Report) {
-  const tiles = new TileStore(report);
-  const context: Context = { report, tiles, trees: new SelectedTrees(report, tiles) };
+  const context: Context = { report, trees: new SelectedTrees(report) };
   return {
     /** What the page needs at first. */
     open: (): { head: Head; names: Names } => ({ head: report.head, names: report.names }),

@@ -3,12 +3,15 @@
 import type { Block, Head, TreeInfo } from "../shared/format";
 import { type Names, namesOf } from "../shared/names";
 import { bytesOfBase64, Columns, inflate } from "./decode";
+import { TileStore } from "./timeline-tiles";
 import { CallTree } from "./tree";
 
 /** The text of a block, from whoever has the document. */
 export type BlockText = (block: Block | "head") => Promise<string>;
 
 export class Report {
+  /** Tiles of the timeline. */
+  readonly tiles = new TileStore(this);
   private readonly trees = new Map<Block, Promise<CallTree>>();
 
   private constructor(

@@ -5,7 +5,6 @@ import type { Selection } from "../shared/selection";
 import { seenByOrigin, seenFunctions } from "./filter";
 import { RangeTrees } from "./range-tree";
 import type { Report } from "./report";
-import type { TileStore } from "./timeline-tiles";
 import { type CallTree, TreeBuilder } from "./tree";
 
 export type Side = "after" | "before";
@@ -13,14 +12,11 @@ export type Side = "after" | "before";
 /** Makes trees of what is selected, and keeps the newest ones. */
 export class SelectedTrees {
   private readonly kept = new Map<string, Promise<CallTree>>();
-
   private readonly ranges: RangeTrees | null;
 
-  constructor(
-    private readonly report: Report,
-    tiles: TileStore,
-  ) {
-    this.ranges = report.head.timeline && new RangeTrees(report.head.timeline, tiles);
+  constructor(private readonly report: Report) {
+    const { timeline } = report.head;
+    this.ranges = timeline ? new RangeTrees(timeline, report.tiles) : null;
   }
 
   /** The tree of what is selected: of functions, or of frames if `lines` are told apart. */
@@ -63,7 +59,7 @@ export function treesOf(head: Head, selection: Selection, side: Side): TreeInfo[
 
 /** The time to count, if it is not all of it. What is not time is counted as a whole; so is what was before a change. */
 export function chosenRange(head: Head, { measure, range }: Selection, side: Side): Selection["range"] {
-  if (range === null || measure !== "time" || side !== "after" || head.timeline === null) return null;
+  if (range === null || measure !== "time" || side !== "after" || !head.timeline) return null;
   return range[0] <= 0 && range[1] > head.durationNs ? null : range;
 }
 

@@ -104,11 +104,11 @@ export async function sightOf(
   return { level, sightColumns: rows.sorted() };
 }
 
-/** Whether a row is not just another in the same pixel of its depth. `pixels` has the last one of each depth. */
+/** Whether a row does not end in the pixel in which the one before it at its depth did. `pixels` has that of each depth. */
 function isSeen(tile: Tile, row: number, pixelNs: number, pixels: Map<number, number>): boolean {
   const extent = tile.extent[row]!;
   const depth = tile.depth[row]!;
-  const pixel = Math.floor(tile.begin[row]! / pixelNs);
+  const pixel = Math.floor((tile.begin[row]! + extent) / pixelNs);
   const isFirst = pixels.get(depth) !== pixel;
   pixels.set(depth, pixel);
   return isFirst || extent >= pixelNs || ((tile.flags?.[row] ?? 0) & FAILED) !== 0;

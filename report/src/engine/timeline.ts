@@ -26,7 +26,8 @@ export interface CounterSteps {
 const LONGEST = 20;
 const INTERPRETER = ORIGINS.indexOf("interpreter");
 
-export function timelineMethods({ report, tiles }: Context) {
+export function timelineMethods({ report }: Context) {
+  const { tiles } = report;
   const info: TimelineInfo = report.head.timeline ?? { levels: [0], tracks: [], counters: [] };
   const instants = new Instants(report);
   let searches = 0;

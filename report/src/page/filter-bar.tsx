@@ -1,9 +1,10 @@
 // What is selected for all views: measure, threads, kinds of frames, a search.
 
-import { MEASURE_LABELS } from "../shared/units";
+import { MEASURE_LABELS, momentText } from "../shared/units";
 import { isDark, themeText } from "./colours";
 import { isHelpShown } from "./help";
 import {
+  chooseRange,
   chooseThreads,
   filter,
   head,
@@ -11,6 +12,7 @@ import {
   measures,
   measureText,
   only,
+  range,
   search,
   type Toggle,
   threads,
@@ -44,6 +46,7 @@ export function FilterBar() {
         ))}
       </span>
       <Only />
+      <Range />
       <input
         id="search"
         type="search"
@@ -99,6 +102,28 @@ function Only() {
     >
       Only {isOn ? `“${only.value}” ×` : "found"}
     </button>
+  );
+}
+
+/** The time that somebody chose, and a way back to all of it. */
+function Range() {
+  const chosen = range.value;
+  if (!chosen || !head().timeline) return null;
+  const [from, to] = chosen;
+  const step = (to - from) / 100;
+  const text = `${momentText(from, step, to)} to ${momentText(to, step, to)}`;
+  const isUsed = measure.value === "time";
+  const title = isUsed
+    ? "Only this time is counted"
+    : "Only wall time can be counted in a range: all of the time is shown";
+  return (
+    <span class={isUsed ? "range" : "range unused"} title={title}>
+      <span>{text}</span>
+      {!isUsed && <span class="hidden-text">{title}</span>}
+      <button type="button" aria-label={`Drop the range ${text}`} onClick={() => chooseRange(null)}>
+        ×
+      </button>
+    </span>
   );
 }
 

@@ -30,6 +30,8 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
     keys: [
       ["W S", "zoom in, zoom out"],
       ["A D", "earlier, later"],
+      ["↑ ↓ Shift+← →", "go to the next span"],
+      ["C", "close or open the thread's track"],
       ["F", "fit to the selected span"],
       ["N P", "next, previous call of the selected function"],
       ["M", "look only at the time in sight, in all views"],

@@ -9,19 +9,20 @@ import { ABOVE, AXIS, OVERVIEW, type ProcessPlace, type TrackPlace } from "./tim
 import { type Span, wholeTime } from "./timeline-state";
 
 /** Where the strip is: from the left to the right edge. */
-export function overviewScale(width: number): { left: number; pixelNs: number } {
-  return { left: 8, pixelNs: wholeTime().to / Math.max(width - 16, 1) };
+export function overviewScale(width: number, gutter: number): { left: number; pixelNs: number } {
+  const left = Math.max(gutter, 8);
+  return { left, pixelNs: wholeTime().to / Math.max(width - left - 8, 1) };
 }
 
 /** The whole time, how much went on, and what of it is in sight. */
-export function drawOverview(surface: Surface, open: Float64Array | null, visible: Span, range: Span | null): void {
+export function drawOverview({ surface, visible, left: gutter }: Scene, open: Float64Array | null, range: Span | null) {
   const { context, width, colour } = surface;
-  const { left, pixelNs } = overviewScale(width);
+  const { left, pixelNs } = overviewScale(width, gutter);
   context.fillStyle = colour("sunken");
   context.fillRect(0, 0, width, OVERVIEW);
   if (open) {
     const most = open.reduce((a, b) => Math.max(a, b), 0) || 1;
-    const wide = (width - 2 * left) / open.length;
+    const wide = (width - left - 8) / open.length;
     context.fillStyle = colour("native");
     context.globalAlpha = 0.55;
     for (let piece = 0; piece < open.length; piece++) {
@@ -37,8 +38,8 @@ export function drawOverview(surface: Surface, open: Float64Array | null, visibl
   const from = left + visible.from / pixelNs;
   const to = Math.max(from + 2, left + visible.to / pixelNs);
   context.fillStyle = colour("page");
-  context.globalAlpha = 0.65;
-  context.fillRect(0, 0, from, OVERVIEW);
+  context.globalAlpha = 0.5;
+  context.fillRect(gutter, 0, from - gutter, OVERVIEW);
   context.fillRect(to, 0, width - to, OVERVIEW);
   context.globalAlpha = 1;
   context.strokeStyle = colour("accent");
@@ -46,6 +47,12 @@ export function drawOverview(surface: Surface, open: Float64Array | null, visibl
   context.strokeRect(from, 1, to - from, OVERVIEW - 2);
   context.fillStyle = colour("accent");
   for (const x of [from, to]) context.fillRect(x - 2, OVERVIEW / 2 - 8, 4, 16);
+  if (gutter > 0) {
+    context.font = FONT;
+    context.textBaseline = "middle";
+    context.fillStyle = colour("dim");
+    context.fillText(`All: ${timeText(wholeTime().to)}`, 8, OVERVIEW / 2);
+  }
 }
 
 /** Moments, with lines down through the tracks. */

@@ -50,13 +50,13 @@ function timeAt(x: number): number {
 }
 
 function overviewTimeAt(x: number): number {
-  const { left, pixelNs } = overviewScale(size.width);
+  const { left, pixelNs } = overviewScale(size.width, layoutNow().gutter);
   return Math.min(Math.max((x - left) * pixelNs, 0), wholeTime().to);
 }
 
 function dragAt(x: number, y: number, isRange: boolean): Drag {
   if (y < OVERVIEW) {
-    const { left, pixelNs } = overviewScale(size.width);
+    const { left, pixelNs } = overviewScale(size.width, layoutNow().gutter);
     const { from, to } = visible.value;
     const at = overviewTimeAt(x);
     const isWhole = to - from > 0.98 * wholeTime().to;

@@ -74,7 +74,7 @@ export function drawTimeline(surface: Surface, shown: Shown): void {
   context.restore();
   const tracks = layout.places.filter((of): of is TrackPlace => of.kind === "track").map((of) => of.track);
   const range = shown.range && { from: shown.range[0], to: shown.range[1] };
-  drawOverview(surface, activityOf(tracks), shown.visible, range);
+  drawOverview(scene, activityOf(tracks), range);
   drawScale(scene);
   drawBand(scene, shown.band);
   batch(() => {

@@ -63,9 +63,11 @@ function SpanTip({ of }: { of: Picked }) {
       <Facts of={of} />
       {end && <div class="failed">{end}</div>}
       <dl>
-        {Object.entries(value ?? {}).map(([name, said]) => (
-          <Row key={name} name={name} value={detailText(said)} />
-        ))}
+        {Object.entries(value ?? {})
+          .filter(([name]) => name !== "failed")
+          .map(([name, said]) => (
+            <Row key={name} name={name} value={detailText(said)} />
+          ))}
       </dl>
     </>
   );

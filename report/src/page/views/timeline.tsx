@@ -87,7 +87,10 @@ function TimelineBar() {
 }
 
 function hint(isHiding: boolean): string {
-  const keys = "Drag to move, Ctrl + wheel to zoom, Shift + drag to choose a range.";
+  const isTouched = matchMedia("(pointer: coarse)").matches;
+  const keys = isTouched
+    ? "Drag to move, pinch to zoom."
+    : "Drag to move, Ctrl + wheel to zoom, Shift + drag to choose a range.";
   return isHiding ? `${keys} What the filter hides is pale.` : keys;
 }
 

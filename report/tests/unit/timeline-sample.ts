@@ -1,0 +1,165 @@
+// Timelines made of spans, in memory: tiles by the definition in `shared/format.ts`.
+
+import { TileStore } from "../../src/engine/timeline-tiles";
+import type { Tiles, TimelineInfo, TrackInfo } from "../../src/shared/format";
+import { column, varint } from "./sample";
+
+export interface SpanSample {
+  begin: number;
+  extent: number;
+  depth: number;
+  frame: number;
+  flags?: number;
+  detail?: Record<string, unknown>;
+}
+
+interface Piece {
+  begin: number;
+  extent: number;
+  depth: number;
+  /** By frame. */
+  times: Map<number, number>;
+  calls: number;
+  busy: number;
+}
+
+export interface TimelineSample {
+  info: TimelineInfo;
+  blocks: Uint8Array[];
+  tiles: TileStore;
+}
+
+export const LEVELS = [0, 100, 800, 6400];
+
+const byBegin = (a: { begin: number; depth: number }, b: { begin: number; depth: number }) =>
+  a.begin - b.begin || a.depth - b.depth;
+
+/** A timeline with one track for each list of spans; tiles have at most so many rows. */
+export function timelineOf(tracks: SpanSample[][], rows = 16, most?: number): TimelineSample {
+  const blocks: Uint8Array[] = [];
+  const info: TimelineInfo = {
+    levels: LEVELS,
+    tracks: tracks.map((spans, thread) => trackOf(spans, thread, rows, blocks)),
+    counters: [],
+  };
+  const tiles = new TileStore({ bytes: async (block) => blocks[block]! }, most);
+  return { info, blocks, tiles };
+}
+
+function trackOf(spans: SpanSample[], thread: number, rows: number, blocks: Uint8Array[]): TrackInfo {
+  const sorted = [...spans].sort(byBegin);
+  const inLevel = (span: SpanSample, level: number) =>
+    span.extent >= LEVELS[level]! && span.extent < (LEVELS[level + 1] ?? Infinity);
+  return {
+    thread,
+    beganNs: Math.min(...spans.map((of) => of.begin)),
+    endedNs: Math.max(...spans.map((of) => of.begin + of.extent)),
+    depth: Math.max(...spans.map((of) => of.depth + 1)),
+    spans: spans.length,
+    levels: LEVELS.map((_, level) =>
+      tilesOf(
+        sorted.filter((span) => inLevel(span, level)),
+        rows,
+        blocks,
+        spanBytes,
+      ),
+    ),
+    dense: LEVELS.map((least) => tilesOf(piecesOf(sorted, least), rows, blocks, pieceBytes)),
+    instants: null,
+  };
+}
+
+/** What is shorter than a level, merged where nothing as long is between and it does not become too long. */
+export function piecesOf(sorted: SpanSample[], least: number): Piece[] {
+  const growing = new Map<number, Piece>();
+  const pieces: Piece[] = [];
+  for (const { begin, extent, depth, frame } of sorted.filter((span) => span.extent < least)) {
+    let piece = growing.get(depth);
+    const isNear = piece && begin - (piece.begin + piece.extent) < least && begin + extent - piece.begin <= 4 * least;
+    if (!piece || !isNear) {
+      piece = { begin, extent: 0, depth, times: new Map(), calls: 0, busy: 0 };
+      growing.set(depth, piece);
+      pieces.push(piece);
+    }
+    piece.extent = begin + extent - piece.begin;
+    piece.calls++;
+    piece.busy += extent;
+    piece.times.set(frame, (piece.times.get(frame) ?? 0) + extent);
+  }
+  return pieces.sort(byBegin);
+}
+
+function tilesOf<T extends { begin: number; extent: number }>(
+  all: T[],
+  rows: number,
+  blocks: Uint8Array[],
+  bytes: (of: T[]) => number[],
+): Tiles {
+  const tiles: Tiles = [];
+  for (let at = 0; at < all.length; at += rows) {
+    const some = all.slice(at, at + rows);
+    blocks.push(Uint8Array.from(bytes(some)));
+    tiles.push(blocks.length - 1, some[0]!.begin, Math.max(...some.map((of) => of.begin + of.extent)), some.length);
+  }
+  return tiles;
+}
+
+const differences = (of: { begin: number }[]) => of.map((row, at) => row.begin - (of[at - 1] ?? of[0]!).begin);
+
+function spanBytes(spans: SpanSample[]): number[] {
+  const details: Record<string, unknown>[] = [];
+  const detail = spans.map((span) => (span.detail ? details.push(span.detail) : 0));
+  const json = [...Buffer.from(JSON.stringify(details))];
+  return [
+    differences(spans),
+    spans.map((of) => of.extent),
+    spans.map((of) => of.depth),
+    spans.map((of) => of.frame),
+    spans.map((of) => of.flags ?? 0),
+    detail,
+  ]
+    .flatMap(column)
+    .concat(varint(json.length), json);
+}
+
+function pieceBytes(pieces: Piece[]): number[] {
+  const shown = ({ times, busy }: Piece) => {
+    const [frame, time] = [...times].sort((a, b) => b[1] - a[1])[0]!;
+    return time >= busy / 4 ? frame + 1 : 0;
+  };
+  return [
+    differences(pieces),
+    pieces.map((of) => of.extent),
+    pieces.map((of) => of.depth),
+    pieces.map(shown),
+    pieces.map((of) => of.calls),
+    pieces.map((of) => of.busy),
+  ].flatMap(column);
+}
+
+/** Small numbers that look random, the same for the same seed. */
+export function randomOf(seed: number): (below: number) => number {
+  let state = seed >>> 0 || 1;
+  return (below) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % below;
+  };
+}
+
+/** Spans inside of each other, of all lengths. No two of a depth begin at once. */
+export function randomSpans(random: (below: number) => number, length: number, frames = 7): SpanSample[] {
+  const spans: SpanSample[] = [];
+  const fill = (from: number, to: number, depth: number) => {
+    let at = from;
+    while (at < to && depth < 6) {
+      const extent = Math.min(to - at, random(3) === 0 ? random(to - from) : random(150));
+      spans.push({ begin: at, extent, depth, frame: random(frames) });
+      if (extent > 2) fill(at + random(2), at + extent - random(2), depth + 1);
+      at += extent + 1 + random(random(2) ? 20 : 2000);
+    }
+  };
+  fill(5, length, 0);
+  return spans;
+}
