@@ -1,5 +1,6 @@
 // The flame graph: which boxes are in sight.
 
+import type { FunctionIndex } from "../shared/format";
 import type { Selection } from "../shared/selection";
 import { type Layout, type LayoutRequest, layoutOf } from "./flame-layout";
 import { bottomUp, foldedTopDown, topDown } from "./flame-sources";
@@ -26,6 +27,12 @@ export function flameMethods({ trees }: Context) {
       );
       return layoutOf(tree, request);
     },
+
+    /** The path to where a function costs most; `null` if it is not there. */
+    async flamePath(selection: Selection, mode: FlameMode, of: FunctionIndex): Promise<FunctionIndex[] | null> {
+      const path = costliestPath(await trees.get(selection), of);
+      return path && mode === "callers" ? [of] : path;
+    },
   };
 }
 
@@ -45,4 +52,16 @@ export function flameTreeOf(tree: CallTree, { mode, fold }: FlameOptions): Flame
   if (mode === "callers") return new FlameTree(bottomUp(tree, fold), order) as FlameTree;
   if (fold) return new FlameTree(foldedTopDown(tree), order) as FlameTree;
   return new FlameTree(topDown(tree), order) as FlameTree;
+}
+
+/** Functions from the root to the node of a function that costs most. */
+export function costliestPath({ parent, item, total, length }: CallTree, of: FunctionIndex): FunctionIndex[] | null {
+  let best = 0;
+  for (let node = 1; node < length; node++) {
+    if (item[node] === of && (best === 0 || total[node]! > total[best]!)) best = node;
+  }
+  if (best === 0) return null;
+  const path: FunctionIndex[] = [];
+  for (let node = best; node !== 0; node = parent[node]!) path.push(item[node]!);
+  return path.reverse();
 }

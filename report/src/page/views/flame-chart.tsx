@@ -1,5 +1,6 @@
 // Boxes on a canvas, each under what called it, as wide as it cost. Shared by the flame graph and the changes.
 
+import { batch } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Layout, LayoutRequest } from "../../engine/flame-layout";
@@ -21,6 +22,8 @@ import { pathOf, spanOf } from "./flame-window";
 export interface Skin<L extends Layout> {
   colour(layout: L, box: number): string;
   text(layout: L, box: number): string;
+  /** What stands at the right of a box that has room. */
+  cost(layout: L, box: number): string;
   tip(layout: L, box: number): ComponentChildren;
   /** A box in a sentence. */
   said(layout: L, box: number): string;
@@ -67,8 +70,11 @@ export function FlameChart<L extends Layout>(properties: Properties<L>) {
   const boxOf = (node: number | null | undefined) => boxOfNode(layout, node);
   const open = (box: number) => {
     const of = layout!.boxesColumns.function[box]!;
-    if (isFunction(of)) select(of);
-    stage.zoomTo(box);
+    setHovered(null);
+    batch(() => {
+      if (isFunction(of)) select(of);
+      stage.zoomTo(box);
+    });
   };
   const focus = (box: number) => {
     setFocused(layout!.boxesColumns.node[box]!);
@@ -106,6 +112,7 @@ export function FlameChart<L extends Layout>(properties: Properties<L>) {
                   found,
                   colour: (box) => skin.colour(layout, box),
                   text: (box) => skin.text(layout, box),
+                  cost: (box) => skin.cost(layout, box),
                   isMarked: skin.isMarked && ((box) => skin.isMarked!(layout, box)),
                 })
               }

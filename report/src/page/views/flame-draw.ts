@@ -22,6 +22,7 @@ export interface Scene {
   found: Uint8Array | null;
   colour(box: number): string;
   text(box: number): string;
+  cost(box: number): string;
   /** Boxes that have a mark at their left edge. */
   isMarked?: ((box: number) => boolean) | undefined;
 }
@@ -34,6 +35,7 @@ interface Place {
 
 const INSET = 4;
 const LEAST_TEXT = 28;
+const LEAST_COST = 60;
 
 /** Where a row is on the canvas. */
 export function rowTop(scene: Pick<Scene, "top" | "sheet" | "isUpward">, row: number): number {
@@ -88,12 +90,14 @@ class Painter {
     const { layout, found, selected } = this.scene;
     const of = layout.boxesColumns.function[box]!;
     const isOne = isFunction(of);
-    context.globalAlpha = isOne && found && !found[of] ? 0.22 : this.callers.has(box) ? 0.6 : 1;
+    const isFaded = isOne && found !== null && !found[of];
+    context.globalAlpha = isFaded ? 0.22 : this.callers.has(box) ? 0.55 : 1;
     context.fillStyle = isOne ? this.scene.colour(box) : box === 0 ? this.all : this.many;
     const gap = place.width > 3 ? 1 : 0;
     context.fillRect(place.left, place.top, Math.max(place.width - gap, 0.6), ROW - 1);
     if (of === selected) this.chosen.push(box);
     if (isOne && place.width > 3 && this.scene.isMarked?.(box)) this.drawMark(place);
+    context.globalAlpha = isFaded ? 0.6 : 1;
     if (place.width >= LEAST_TEXT) this.write(box, place);
     context.globalAlpha = 1;
   }
@@ -124,10 +128,24 @@ class Painter {
 
   private write(box: number, place: Place): void {
     const { context } = this.surface;
-    const text = fitted(context, this.scene.text(box), place.width - 2 * INSET);
+    const whole = this.scene.text(box);
+    const text = fitted(context, whole, place.width - 2 * INSET);
     if (text === "") return;
+    const middle = place.top + ROW / 2;
     context.fillStyle = this.text;
-    context.fillText(text, place.left + INSET, place.top + ROW / 2);
+    context.fillText(text, place.left + INSET, middle);
+    if (text === whole) this.writeCost(box, place, context.measureText(text).width);
+  }
+
+  /** What it costs, at the right, if there is room beside the name. */
+  private writeCost(box: number, place: Place, taken: number): void {
+    if (place.width < taken + LEAST_COST) return;
+    const { context } = this.surface;
+    const text = this.scene.cost(box);
+    const left = place.left + place.width - context.measureText(text).width - 2 * INSET;
+    if (left < place.left + taken + 4 * INSET) return;
+    context.globalAlpha *= 0.65;
+    context.fillText(text, left, place.top + ROW / 2);
   }
 
   /** What of a box is on the canvas. */

@@ -49,7 +49,7 @@ export function FlameTip({ layout, box, measure }: { layout: Layout; box: number
         </dd>
         {of !== ALL && (
           <>
-            <dt>{countedText(measure)}</dt>
+            <dt class="counted">{countedText(measure)}</dt>
             <dd>{countText(calls[box]!)}</dd>
           </>
         )}

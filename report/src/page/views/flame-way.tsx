@@ -9,14 +9,13 @@ import { pathText } from "./flame-window";
 export function FlameWay({ layout, zoom }: { layout: Layout; zoom: Zoom }) {
   const { path } = layout;
   const isPart = zoom.span.value !== "";
-  if (path.length === 0 && !isPart) return null;
   const go = (length: number) => {
     zoom.span.value = "";
     zoom.path.value = pathText(path.slice(0, length));
   };
   return (
     <nav class="flame-way" aria-label="Zoomed to">
-      <button type="button" title="Show everything (0)" onClick={() => go(0)}>
+      <button type="button" aria-current={path.length === 0} title="Show everything (0)" onClick={() => go(0)}>
         All
       </button>
       {path.map((of, place) => (
@@ -24,6 +23,9 @@ export function FlameWay({ layout, zoom }: { layout: Layout; zoom: Zoom }) {
           {functionName(names(), of)}
         </button>
       ))}
+      {path.length === 0 && !isPart && (
+        <span class="flame-part">A click zooms to a box. Ctrl and the wheel zoom, dragging moves.</span>
+      )}
       {isPart && <span class="flame-part">a part of it</span>}
     </nav>
   );

@@ -1,5 +1,8 @@
 // What of the width is looked at, and how zooming and moving change it. Places are in the unit of the layout.
 
+/** What zooming in and out again may be off by. */
+const ROUNDING = 1e-9;
+
 export type Span = [number, number];
 
 /** A span moved so that it is inside of another, and no wider. */
@@ -26,7 +29,9 @@ export function between(from: Span, to: Span, part: number): Span {
 
 /** The address's text for a part of a box, from 0 to 1; nothing for all of it. */
 export function spanText([from, to]: Span): string {
-  return from <= 0 && to >= 1 ? "" : `${Number(from.toPrecision(12))}~${Number(to.toPrecision(12))}`;
+  return from < ROUNDING && to > 1 - ROUNDING
+    ? ""
+    : `${Math.max(Number(from.toPrecision(12)), 0)}~${Math.min(Number(to.toPrecision(12)), 1)}`;
 }
 
 export function spanOf(text: string): Span {

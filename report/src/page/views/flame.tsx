@@ -3,15 +3,17 @@
 import { batch } from "@preact/signals";
 import type { FlameMode } from "../../engine/flame";
 import { ALL, type Layout } from "../../engine/flame-layout";
+import { functionName } from "../../shared/names";
 import { costText, shareText } from "../../shared/units";
 import { addressed } from "../address";
 import { useAnswer } from "../answer";
 import { Choice, type Option } from "../choice";
 import { functionColours, isDark } from "../colours";
 import { ask } from "../engine";
-import { head, measure, names, search, selection, show } from "../state";
+import { head, measure, names, search, selected, selection, show } from "../state";
 import { FlameChart, type Skin } from "./flame-chart";
-import { boxName, boxSaid, FlameTip } from "./flame-tip";
+import { boxName, boxSaid, FlameTip, share } from "./flame-tip";
+import { pathText } from "./flame-window";
 
 type Mode = FlameMode | "time";
 
@@ -34,8 +36,11 @@ export function FlameView() {
   const counted = of.measure;
   const skin: Skin<Layout> = {
     colour: ({ boxesColumns }, box) => colours[boxesColumns.function[box]!] ?? "",
-    text: (layout, box) =>
-      layout.boxesColumns.function[box] === ALL ? `All: ${costText(counted, layout.total)}` : boxName(layout, box),
+    text: boxName,
+    cost: (layout, box) =>
+      layout.boxesColumns.function[box] === ALL
+        ? costText(counted, layout.total)
+        : share(layout.boxesColumns.total[box]!, layout.total),
     tip: (layout, box) => <FlameTip layout={layout} box={box} measure={counted} />,
     said: (layout, box) => boxSaid(layout, box, counted),
   };
@@ -104,8 +109,28 @@ function Bar() {
       >
         Fold recursion
       </button>
+      <ZoomToSelected />
       <FoundText />
     </>
+  );
+}
+
+/** Goes to where the selected function costs most. */
+function ZoomToSelected() {
+  const of = selected.value;
+  if (of === null) return null;
+  const go = async () => {
+    const path = await ask("flamePath", selection.value, currentMode(), of);
+    if (!path) return;
+    batch(() => {
+      zoom.path.value = pathText(path);
+      zoom.span.value = "";
+    });
+  };
+  return (
+    <button type="button" title="Zoom to where it costs most" onClick={go}>
+      Zoom to <strong>{functionName(names(), of)}</strong>
+    </button>
   );
 }
 
