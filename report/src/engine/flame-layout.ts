@@ -120,16 +120,18 @@ class Boxes {
     for (let child = this.firstInSight(first, last); child < last; child++) {
       const start = tree.start[child]!;
       const weight = tree.weight[child]!;
-      if (start >= bounds.high || weight === 0) break;
+      if (start >= bounds.high) break;
+      if (weight === 0) continue;
       if (weight >= bounds.least) {
         this.push(child, box, depth);
         continue;
       }
-      // By cost, all that follow are no wider.
-      const until = tree.order === "heavy" ? last : child + 1;
+      // By cost, all that follow are no wider, and those at the end may have no width.
+      let until = tree.order === "heavy" ? last : child + 1;
+      while (tree.weight[until - 1] === 0) until--;
       const end = tree.start[until - 1]! + tree.weight[until - 1]!;
       this.pushMany({ child, count: until - child, end }, box, depth);
-      child = until - 1;
+      if (tree.order === "heavy") break;
     }
   }
 

@@ -59,6 +59,18 @@ export function shareText(share: number): string {
   return `${percent.toFixed(Math.abs(percent) < 9.95 ? 1 : 0)}%`;
 }
 
+/** A share with one digit behind the point, however large: for shares that are compared. */
+export function exactShareText(share: number): string {
+  return `${(share * 100).toFixed(1)}%`;
+}
+
+/** By how much something is more, or less, as `stackweave diff` writes it; nothing if there was nothing before. */
+export function growthText(before: number, after: number): string {
+  if (before === 0) return "";
+  const percent = (after / before - 1) * 100;
+  return `${percent < 0 ? "" : "+"}${percent.toFixed(1)}%`;
+}
+
 export const MEASURE_LABELS: Record<MeasureName, string> = {
   time: "Wall time",
   samples: "Samples",
