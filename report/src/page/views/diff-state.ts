@@ -73,6 +73,6 @@ export function changeColour(part: number, dark = isDark()): string {
   const end = part < 0 ? ramp.less : ramp.more;
   const step = Math.round(Math.sqrt(Math.min(Math.abs(part), 1)) * STEPS) / STEPS;
   if (step === 0) return `hsl(${ramp.none[0]} ${ramp.none[1]}% ${ramp.none[2]}%)`;
-  const mixed = (at: 1 | 2) => ramp.none[at] + (end[at] - ramp.none[at]) * step;
-  return `hsl(${end[0]} ${mixed(1).toFixed(1)}% ${mixed(2).toFixed(1)}%)`;
+  const mixed = (at: 1 | 2, part: number) => (ramp.none[at] + (end[at] - ramp.none[at]) * part).toFixed(1);
+  return `hsl(${end[0]} ${mixed(1, Math.sqrt(step))}% ${mixed(2, step)}%)`;
 }
