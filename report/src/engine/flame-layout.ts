@@ -176,20 +176,37 @@ class Boxes {
 
   columns(): BoxColumns {
     const { tree, nodes, many, end } = this;
-    const small = (of: (node: number, box: number) => number) => Uint32Array.from(nodes, of);
-    const large = (of: (node: number, box: number) => number) => Float64Array.from(nodes, of);
-    const begin = (node: number) => tree.start[node]!;
-    return {
-      x0: large(begin),
-      x1: large((node, box) => (many[box] ? end[box]! : begin(node) + tree.weight[node]!)),
-      depth: Uint32Array.from(this.depth),
-      node: Uint32Array.from(nodes),
-      function: small((node, box) => (many[box] ? MANY : node === 0 ? ALL : tree.item[node]!)),
-      own: large((node, box) => (many[box] ? 0 : tree.own[node]!)),
-      total: large((node, box) => (many[box] ? end[box]! - begin(node) : tree.total[node]!)),
-      calls: large((node, box) => many[box] || tree.calls[node]!),
-      times: small((node) => tree.times[node]!),
-      above: Uint32Array.from(this.above),
-    };
+    const columns = emptyColumns(nodes.length);
+    columns.depth.set(this.depth);
+    columns.node.set(nodes);
+    columns.above.set(this.above);
+    for (let box = 0; box < nodes.length; box++) {
+      const node = nodes[box]!;
+      const begin = tree.start[node]!;
+      const isMany = many[box]! > 0;
+      columns.x0[box] = begin;
+      columns.x1[box] = isMany ? end[box]! : begin + tree.weight[node]!;
+      columns.function[box] = isMany ? MANY : node === 0 ? ALL : tree.item[node]!;
+      columns.own[box] = isMany ? 0 : tree.own[node]!;
+      columns.total[box] = isMany ? end[box]! - begin : tree.total[node]!;
+      columns.calls[box] = isMany ? many[box]! : tree.calls[node]!;
+      columns.times[box] = tree.times[node]!;
+    }
+    return columns;
   }
+}
+
+function emptyColumns(length: number): BoxColumns {
+  return {
+    x0: new Float64Array(length),
+    x1: new Float64Array(length),
+    depth: new Uint32Array(length),
+    node: new Uint32Array(length),
+    function: new Uint32Array(length),
+    own: new Float64Array(length),
+    total: new Float64Array(length),
+    calls: new Float64Array(length),
+    times: new Uint32Array(length),
+    above: new Uint32Array(length),
+  };
 }

@@ -24,7 +24,11 @@ export function topDown(tree: CallTree, weights = weightsOf(tree.parent, tree.ow
   });
   return {
     root: () => group(0),
-    below: (node) => Array.from(ids.subarray(starts[node]!, starts[node + 1]!), group),
+    below(node) {
+      const groups: Group<number>[] = [];
+      for (let at = starts[node]!; at < starts[node + 1]!; at++) groups.push(group(ids[at]!));
+      return groups;
+    },
   };
 }
 
@@ -76,10 +80,12 @@ export function foldedTopDown(tree: CallTree): Source<number[]> {
   };
 }
 
-/** Pairs of a node that cost something by itself, and the one of its callers that the box is of. */
+/** Pairs of a node that cost something by itself, and the one of its callers that the box is of: a part of columns. */
 interface Callers {
   nodes: Uint32Array;
   callers: Uint32Array;
+  from: number;
+  to: number;
 }
 
 /**
@@ -88,6 +94,7 @@ interface Callers {
  */
 export function bottomUp(tree: CallTree, isFolded: boolean): Source<Callers | null> {
   const { parent, item, own, calls } = tree;
+  const grouping = new Grouping(tree, above);
 
   /** The next caller, 0 if there is none. */
   function above(node: number): number {
@@ -107,9 +114,12 @@ export function bottomUp(tree: CallTree, isFolded: boolean): Source<Callers | nu
       members: null,
     }),
     below(members) {
-      const nodes = members ? members.nodes : costly(tree);
-      const callers = members ? members.callers.map(above) : nodes;
-      return grouped(tree, { nodes, callers }, above);
+      if (members) {
+        const { from, to } = members;
+        return grouping.groups(members.nodes.subarray(from, to), members.callers.subarray(from, to).map(above));
+      }
+      const nodes = costly(tree);
+      return grouping.groups(nodes, nodes);
     },
   };
 }
@@ -122,41 +132,62 @@ function costly({ own, calls, length }: CallTree): Uint32Array {
   return nodes.slice(0, count);
 }
 
-/** Pairs by the function of their caller; those without one are left out. */
-function grouped(tree: CallTree, pairs: Callers, above: (node: number) => number): Group<Callers>[] {
-  const { nodes, callers } = pairs;
-  const places = new Map<number, number>();
-  const placeOf = new Int32Array(nodes.length).fill(-1);
-  const sizes: number[] = [];
-  for (let at = 0; at < nodes.length; at++) {
-    if (callers[at] === 0) continue;
-    const of = tree.item[callers[at]!]!;
-    let place = places.get(of);
-    if (place === undefined) {
-      place = sizes.length;
-      places.set(of, place);
-      sizes.push(0);
-    }
-    placeOf[at] = place;
-    sizes[place]!++;
+/** Puts pairs together by the function of the caller. */
+class Grouping {
+  /** By function: the number of its group + 1, while groups are made. */
+  private readonly placeOf: Uint32Array;
+
+  constructor(
+    private readonly tree: CallTree,
+    private readonly above: (node: number) => number,
+  ) {
+    let most = 0;
+    for (const item of tree.item) most = Math.max(most, item);
+    this.placeOf = new Uint32Array(most + 1);
   }
-  const groups = Array.from(places.keys(), (of, place): Group<Callers> => {
-    const members = { nodes: new Uint32Array(sizes[place]!), callers: new Uint32Array(sizes[place]!) };
-    return { item: of, weight: 0, own: 0, total: 0, calls: 0, times: 1, members };
-  });
-  sizes.fill(0);
-  for (let at = 0; at < nodes.length; at++) {
-    if (placeOf[at]! < 0) continue;
-    const group = groups[placeOf[at]!]!;
-    const place = sizes[placeOf[at]!]!++;
-    const node = nodes[at]!;
-    const cost = tree.own[node]!;
-    group.members.nodes[place] = node;
-    group.members.callers[place] = callers[at]!;
+
+  /** Groups of pairs; those without a caller are left out. */
+  groups(nodes: Uint32Array, callers: Uint32Array): Group<Callers>[] {
+    const { item } = this.tree;
+    const groups = this.counted(callers);
+    const sorted = { nodes: new Uint32Array(nodes.length), callers: new Uint32Array(nodes.length) };
+    let begin = 0;
+    for (const { members } of groups) {
+      Object.assign(members, sorted);
+      members.from = begin;
+      begin += members.to;
+      members.to = members.from;
+    }
+    for (let at = 0; at < nodes.length; at++) {
+      if (callers[at] !== 0) this.add(groups[this.placeOf[item[callers[at]!]!]! - 1]!, nodes[at]!, callers[at]!);
+    }
+    for (const group of groups) this.placeOf[group.item] = 0;
+    return groups;
+  }
+
+  /** The groups, with how many pairs each will have. */
+  private counted(callers: Uint32Array): Group<Callers>[] {
+    const groups: Group<Callers>[] = [];
+    for (const caller of callers) {
+      if (caller === 0) continue;
+      const item = this.tree.item[caller]!;
+      if (this.placeOf[item] === 0) {
+        const members = { nodes: callers, callers, from: 0, to: 0 };
+        this.placeOf[item] = groups.push({ item, weight: 0, own: 0, total: 0, calls: 0, times: 1, members });
+      }
+      groups[this.placeOf[item]! - 1]!.members.to++;
+    }
+    return groups;
+  }
+
+  private add(group: Group<Callers>, node: number, caller: number): void {
+    const { members } = group;
+    const cost = this.tree.own[node]!;
+    members.nodes[members.to] = node;
+    members.callers[members.to++] = caller;
     group.weight += Math.max(cost, 0);
     group.total += cost;
-    group.calls += tree.calls[node]!;
-    if (above(callers[at]!) === 0) group.own += cost;
+    group.calls += this.tree.calls[node]!;
+    if (this.above(caller) === 0) group.own += cost;
   }
-  return groups;
 }
