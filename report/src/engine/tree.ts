@@ -41,32 +41,28 @@ export class CallTree {
   }
 }
 
-/** A tree that grows. */
+/** A tree that grows. Nodes are found by a table of their numbers, as a `Map` takes seconds for a million of them. */
 export class TreeBuilder {
-  private readonly parent = [0];
-  private readonly item = [0];
-  private readonly calls = [0];
-  private readonly own = [0];
-  private readonly byItem = new Map<number, number>();
+  length = 1;
+  private parent = new Uint32Array(1024);
+  private item = new Uint32Array(1024);
+  private calls = new Float64Array(1024);
+  private own = new Float64Array(1024);
+  /** Nodes at the place of their hash or behind it; 0 where there is none. Never more than half full. */
+  private table = new Uint32Array(2048);
 
   constructor(private readonly lines: boolean) {}
 
-  get length(): number {
-    return this.parent.length;
-  }
-
   /** The node of `item` under `parent`. */
   child(parent: number, item: number): number {
-    const key = parent * 2 ** 26 + item;
-    let node = this.byItem.get(key);
-    if (node === undefined) {
-      node = this.parent.length;
-      this.byItem.set(key, node);
-      this.parent.push(parent);
-      this.item.push(item);
-      this.calls.push(0);
-      this.own.push(0);
-    }
+    const at = this.placeOf(parent, item);
+    const known = this.table[at]!;
+    if (known !== 0) return known;
+    const node = this.length++;
+    this.parent[node] = parent;
+    this.item[node] = item;
+    this.table[at] = node;
+    if (this.length === this.parent.length) this.grow();
     return node;
   }
 
@@ -77,12 +73,41 @@ export class TreeBuilder {
 
   finish(): CallTree {
     return CallTree.of({
-      parent: Uint32Array.from(this.parent),
-      item: Uint32Array.from(this.item),
-      calls: Float64Array.from(this.calls),
-      own: Float64Array.from(this.own),
+      parent: this.parent.slice(0, this.length),
+      item: this.item.slice(0, this.length),
+      calls: this.calls.slice(0, this.length),
+      own: this.own.slice(0, this.length),
       lines: this.lines,
     });
+  }
+
+  /** Where a node is in the table, or would be. */
+  private placeOf(parent: number, item: number): number {
+    const mask = this.table.length - 1;
+    const mixed = Math.imul(parent, 0x9e3779b1) ^ Math.imul(item + 1, 0x85ebca6b);
+    const hash = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
+    let at = (hash ^ (hash >>> 16)) & mask;
+    for (; this.table[at] !== 0; at = (at + 1) & mask) {
+      const node = this.table[at]!;
+      if (this.parent[node] === parent && this.item[node] === item) break;
+    }
+    return at;
+  }
+
+  private grow(): void {
+    const length = this.parent.length * 2;
+    const grown = <T extends Uint32Array | Float64Array>(made: T, column: T): T => {
+      made.set(column);
+      return made;
+    };
+    this.parent = grown(new Uint32Array(length), this.parent);
+    this.item = grown(new Uint32Array(length), this.item);
+    this.calls = grown(new Float64Array(length), this.calls);
+    this.own = grown(new Float64Array(length), this.own);
+    this.table = new Uint32Array(2 * length);
+    for (let node = 1; node < this.length; node++) {
+      this.table[this.placeOf(this.parent[node]!, this.item[node]!)] = node;
+    }
   }
 }
 
