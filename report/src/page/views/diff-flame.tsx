@@ -53,10 +53,12 @@ function skinOf(byTotal: boolean, dark: boolean): Skin<DiffLayout> {
       const only = isBox(layout, box) ? onlyText(layout.sidesColumns.sides[box]!) : "";
       return only === "" ? boxName(layout, box) : `${boxName(layout, box)} (${only})`;
     },
-    cost: (layout, box) =>
-      layout.boxesColumns.function[box] === MANY
-        ? ""
-        : differenceText(told(byTotal ? totalOf(layout, box) : ownOf(layout, box), layout.totals)),
+    cost: (layout, box) => {
+      const of = layout.boxesColumns.function[box];
+      // All of the shares together are all before and after.
+      if (of === MANY || (of === ALL && isShares())) return "";
+      return differenceText(told(byTotal ? totalOf(layout, box) : ownOf(layout, box), layout.totals));
+    },
     tip: (layout, box) => <DiffTip layout={layout} box={box} />,
     said: saidOf,
     isMarked: (layout, box) => onlyText(layout.sidesColumns.sides[box]!) !== "",

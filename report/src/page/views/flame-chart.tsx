@@ -13,6 +13,7 @@ import { isFunction } from "./flame-boxes";
 import { drawFlame } from "./flame-draw";
 import { onFlameKey } from "./flame-keys";
 import { useLayout } from "./flame-layouts";
+import { FlameMap } from "./flame-map";
 import { FlamePointer } from "./flame-pointer";
 import { Stage, type Zoom } from "./flame-stage";
 import { FlameWay } from "./flame-way";
@@ -91,7 +92,19 @@ export function FlameChart<L extends Layout>(properties: Properties<L>) {
   return (
     <div class="flame">
       {laid.error && <Problem what="The flame graph can't be drawn" why={laid.error} />}
-      {layout && <FlameWay layout={layout} zoom={zoom} />}
+      <div class="flame-head">
+        {layout && <FlameWay layout={layout} zoom={zoom} />}
+        {layout && layout.whole > 0 && stage.isZoomed && (
+          <FlameMap
+            stage={stage}
+            window={stage.window}
+            treeKey={treeKey}
+            layOut={properties.layOut}
+            colour={skin.colour}
+            isUpward={isUpward}
+          />
+        )}
+      </div>
       <div class="flame-scroll" ref={scroller}>
         <div class="flame-sheet" style={{ height: `${stage.sheet}px` }}>
           <div class="flame-window" style={{ height: `${size.height}px` }}>
@@ -125,6 +138,11 @@ export function FlameChart<L extends Layout>(properties: Properties<L>) {
             />
           </div>
         </div>
+        {!layout && !laid.error && (
+          <p class="flame-empty" role="status">
+            Counting…
+          </p>
+        )}
         {layout && layout.whole <= 0 && <p class="flame-empty">{properties.empty}</p>}
       </div>
       <p class="flame-said" role="status">

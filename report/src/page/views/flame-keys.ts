@@ -14,6 +14,10 @@ export function onFlameKey(event: KeyboardEvent, stage: Stage, target: KeyTarget
   const { layout } = stage;
   if (!layout || event.ctrlKey || event.metaKey || event.altKey) return false;
   const direction = directionOf(event.key, stage.isUpward);
+  if (event.shiftKey && (direction === "left" || direction === "right")) {
+    stage.move((stage.width / 5) * (direction === "left" ? -1 : 1));
+    return true;
+  }
   if (direction) {
     const at = target.focused;
     target.focus(at === null ? layout.zoomed : neighbour(layout, at, direction));

@@ -49,10 +49,13 @@ export class Stage {
   /** Takes a layout: goes there smoothly if it is what is asked for now, of the tree that was there before. */
   take(layout: Layout, treeKey: string, isNewest: boolean): void {
     const isSame = this.treeKey === treeKey && this.layout !== undefined;
+    const isOther = this.layout !== undefined && pathText(this.layout.path) !== pathText(layout.path);
     this.layout = layout;
     this.treeKey = treeKey;
     if (!isSame) this.jump(layout.window);
     else if (isNewest) this.glide(layout.window);
+    // The sheet has its new height only when it is drawn.
+    if (isOther && isNewest) requestAnimationFrame(() => this.revealRow(layout.path.length));
   }
 
   /** The place in the layout that is seen at a distance from the left. */
@@ -96,14 +99,25 @@ export class Stage {
 
   /** Brings a box into sight. */
   reveal(box: number): void {
-    const { layout, scroller } = this;
-    if (!layout || !scroller) return;
+    const { layout } = this;
+    if (!layout) return;
     const { x0, x1, depth } = layout.boxesColumns;
-    const top = rowTop(this, depth[box]!);
-    if (top < 0) scroller.scrollTop += top;
-    else if (top + ROW > this.height) scroller.scrollTop += top + ROW - this.height;
+    this.revealRow(depth[box]!);
     const [from, to] = this.window;
     if (x1[box]! <= from || x0[box]! >= to) this.look(moved(this.window, (x0[box]! + x1[box]! - from - to) / 2));
+  }
+
+  /** Looks at what is around a place. */
+  centre(place: number): void {
+    this.look(moved(this.window, place - (this.window[0] + this.window[1]) / 2));
+  }
+
+  private revealRow(row: number): void {
+    const { scroller } = this;
+    if (!scroller) return;
+    const top = rowTop(this, row);
+    if (top < 0) scroller.scrollTop += top;
+    else if (top + ROW > this.height) scroller.scrollTop += top + ROW - this.height;
   }
 
   /** Looks at a part of the width, at once; the zoomed box is from then on the nearest one that has it all. */

@@ -14,7 +14,7 @@ export function share(part: number, whole: number): string {
 export function boxName(layout: Layout, box: number): string {
   const of = layout.boxesColumns.function[box]!;
   if (of === ALL) return "All";
-  if (of === MANY) return `${countText(layout.boxesColumns.calls[box]!)} small ones`;
+  if (of === MANY) return `${countText(layout.boxesColumns.calls[box]!)} small boxes`;
   const times = layout.boxesColumns.times[box]!;
   return times > 1 ? `${functionName(names(), of)} ×${times}` : functionName(names(), of);
 }

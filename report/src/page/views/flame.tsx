@@ -128,7 +128,7 @@ function ZoomToSelected() {
     });
   };
   return (
-    <button type="button" title="Zoom to where it costs most" onClick={go}>
+    <button type="button" class="flame-go" title="Zoom to where it costs most" onClick={go}>
       Zoom to <strong>{functionName(names(), of)}</strong>
     </button>
   );
