@@ -1,7 +1,7 @@
 // The columns of the tables of functions, and how rows are sorted by them.
 
 import type { FunctionIndex, MeasureName } from "../../shared/format";
-import { functionName, placeOf } from "../../shared/names";
+import type { Names } from "../../shared/names";
 import { costText, countedText } from "../../shared/units";
 import { measure, names } from "../state";
 import { Cost, callsText, FunctionName, Place } from "./table-cells";
@@ -89,31 +89,47 @@ export const placeColumn = (costs: Costs): GridColumn => ({
   cell: (row) => <Place of={costs.function[row]!} />,
 });
 
-/** The rows that `takes`, in order. Rows that are equal stay in the order of their total, then of the file. */
+/** The rows that `takes`, in order. Rows that are equal stay in the order of their total, then of the function. */
 export function sortedRows(costs: Costs, order: Order, takes: (of: FunctionIndex) => boolean): Uint32Array {
-  const count = costs.function.length;
+  const { function: functions, total } = costs;
   const rows: number[] = [];
-  for (let row = 0; row < count; row++) if (takes(costs.function[row]!)) rows.push(row);
+  for (let row = 0; row < functions.length; row++) if (takes(functions[row]!)) rows.push(row);
   const sign = order.isRising ? 1 : -1;
   const keys = sortKeys(costs, order.column);
-  rows.sort((a, b) => {
-    const [x, y] = [keys[a]!, keys[b]!];
-    if (x !== y) return x < y ? -sign : sign;
-    return costs.total[b]! - costs.total[a]! || a - b;
-  });
+  rows.sort((a, b) => sign * (keys[a]! - keys[b]!) || total[b]! - total[a]! || a - b);
   return Uint32Array.from(rows);
 }
 
-function sortKeys(costs: Costs, column: string): ArrayLike<number | string> {
-  const texts = (text: (of: FunctionIndex) => string) => Array.from(costs.function, (of) => text(of).toLowerCase());
-  if (column === "name") return texts((of) => functionName(names(), of));
+function sortKeys(costs: Costs, column: string): Float64Array {
+  const { functions } = names();
+  if (column === "name") {
+    const ranks = textRanks(names());
+    return Float64Array.from(costs.function, (of) => ranks[functions.name[of]!]!);
+  }
   if (column === "place") {
-    const place = texts((of) => placeOf(names(), of).replace(/:\d+$/, ""));
-    return place.map(
-      (path, row) => `${path}\n${String(names().functions.line[costs.function[row]!]).padStart(9, "0")}`,
-    );
+    const ranks = textRanks(names());
+    const rank = (of: FunctionIndex) => ranks[(functions.file[of]! || functions.module[of]!) - 1] ?? -1;
+    return Float64Array.from(costs.function, (of) => rank(of) * 2 ** 24 + functions.line[of]!);
   }
   if (column === "calls") return costs.calls;
-  if (column === "per-call") return Array.from(costs.own, (_, row) => perCall(measure.value, costs, row) ?? -1);
+  if (column === "per-call") return costs.own.map((_, row) => perCall(measure.value, costs, row) ?? -1);
   return column === "total" ? costs.total : costs.own;
+}
+
+const ranksOf = new WeakMap<Names, Uint32Array>();
+
+/** For each text its place among all texts, so that many rows are sorted by comparing numbers. */
+function textRanks(known: Names): Uint32Array {
+  let ranks = ranksOf.get(known);
+  if (!ranks) {
+    const lowered = known.strings.map((text) => text.toLowerCase());
+    const order = Array.from(lowered.keys()).sort((a, b) => {
+      const [x, y] = [lowered[a]!, lowered[b]!];
+      return x < y ? -1 : x > y ? 1 : a - b;
+    });
+    ranks = new Uint32Array(order.length);
+    for (const [rank, text] of order.entries()) ranks[text] = rank;
+    ranksOf.set(known, ranks);
+  }
+  return ranks;
 }

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { KINDS, ORIGINS } from "../../shared/format";
 import { functionName, moduleOf, placeOf } from "../../shared/names";
+import { countText } from "../../shared/units";
 import { measure, names } from "../state";
 import type { Costs } from "./table-columns";
 
@@ -58,18 +59,32 @@ export function CopyButton({ text }: { text(): string }) {
   );
 }
 
+/** A field with more lines takes seconds to be shown. */
+const MOST_LINES = 5000;
+
 /** Where the browser lets no page write to the clipboard. */
 function CopyFrom({ text, close }: { text: string; close(): void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const area = useRef<HTMLTextAreaElement>(null);
+  const lines = text.split("\n");
+  const isCut = lines.length > MOST_LINES;
   useEffect(() => {
     dialog.current!.showModal();
     area.current!.select();
   }, []);
   return (
     <dialog ref={dialog} class="copy-from" aria-label="Rows to copy" onClose={close}>
-      <p>This browser lets the page copy nothing by itself. Press Ctrl+C:</p>
-      <textarea ref={area} readOnly rows={16} aria-label="Rows as text with tabs" value={text} />
+      <p>
+        This browser lets the page copy nothing by itself. Press Ctrl+C
+        {isCut && ` for the first ${countText(MOST_LINES - 1)} of ${countText(lines.length - 2)} rows`}:
+      </p>
+      <textarea
+        ref={area}
+        readOnly
+        rows={16}
+        aria-label="Rows as text with tabs"
+        value={isCut ? lines.slice(0, MOST_LINES).join("\n") : text}
+      />
       <button type="button" onClick={() => dialog.current!.close()}>
         Close
       </button>

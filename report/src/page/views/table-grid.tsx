@@ -6,6 +6,8 @@ import { bringInSight, useRowsInSight } from "../rows-in-sight";
 
 const ROW = 24;
 const HEADER = 28;
+/** Elements of rows that scroll out of sight are used for those that scroll in; more are never drawn at once. */
+const DRAWN = 256;
 
 export interface GridColumn {
   name: string;
@@ -92,7 +94,7 @@ export function Grid(properties: Properties) {
           <Gap rows={from} columns={columns.length} />
           {Array.from(rows.subarray(from, to), (row, index) => (
             <tr
-              key={row}
+              key={(from + index) % DRAWN}
               id={`${id}-${from + index}`}
               aria-rowindex={from + index + 2}
               aria-selected={row === selected}
