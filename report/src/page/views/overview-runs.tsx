@@ -2,13 +2,14 @@
 
 import { useState } from "preact/hooks";
 import type { RunInfo } from "../../shared/format";
+import { functionName } from "../../shared/names";
 import { countText, shareText, timeText } from "../../shared/units";
 import { addressed } from "../address";
 import { useAnswer } from "../answer";
 import { Choice } from "../choice";
 import { ask } from "../engine";
 import { Problem } from "../problem";
-import { head } from "../state";
+import { chooseRange, head, names, range } from "../state";
 import { FunctionLink } from "./overview-link";
 
 const orderText = addressed("runs.order", "time");
@@ -102,9 +103,10 @@ function Run({ run, most }: { run: RunInfo; most: number }) {
             <span class="dim">{nameText(name)}:</span> {valueText(value)}
           </p>
         ))}
+        {others.length > 0 && <p class="told dim">{attributesText(others)}</p>}
         {(others.length > 0 || run.phases.length > 0) && (
           <details>
-            <summary>{summaryOf(run, others)}</summary>
+            <summary>{phasesText(run) || "Attributes"}</summary>
             <Phases run={run} />
             <dl class="attributes">
               {run.parent !== null && <Attribute name="part of run" value={run.parent} />}
@@ -118,12 +120,32 @@ function Run({ run, most }: { run: RunInfo; most: number }) {
           </details>
         )}
       </td>
-      <td class="number began">{timeText(run.beganNs)}</td>
+      <td class="number began">
+        <Began run={run} />
+      </td>
       <td class="number cost">
         <span class="fill" style={{ width: `${most > 0 ? (100 * run.durationNs) / most : 0}%` }} />
         <span class="amount">{timeText(run.durationNs)}</span>
       </td>
     </tr>
+  );
+}
+
+/** When a run began; where there is a timeline a click looks at the time of the run only. */
+function Began({ run }: { run: RunInfo }) {
+  if (head().timeline === null || run.durationNs === 0) return <>{timeText(run.beganNs)}</>;
+  const [from, to] = [run.beganNs, run.beganNs + run.durationNs];
+  const isChosen = range.value?.[0] === from && range.value[1] === to;
+  return (
+    <button
+      type="button"
+      class="quiet"
+      aria-pressed={isChosen}
+      title={isChosen ? "Look at all of the time" : "Look only at the time of this run, in all views"}
+      onClick={() => chooseRange(isChosen ? null : [from, to])}
+    >
+      {timeText(run.beganNs)}
+    </button>
   );
 }
 
@@ -142,10 +164,24 @@ function valueText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function summaryOf(run: RunInfo, attributes: [string, unknown][]): string {
-  const phases = run.phases.length > 0 ? `${countText(run.phases.length)} kinds of phases` : "";
-  const few = attributes.slice(0, 6).map(([name, value]) => `${nameText(name)} ${shortened(valueText(value))}`);
-  return [phases, few.join(", ")].filter(Boolean).join(": ");
+/** The phases that took most, themselves. */
+function phasesText({ phases, durationNs }: RunInfo): string {
+  const sorted = [...phases].sort((a, b) => b.ownNs - a.ownNs);
+  const few = sorted.slice(0, 3).map(({ function: of, ownNs }) => {
+    const share = durationNs > 0 ? ` (${shareText(ownNs / durationNs)})` : "";
+    return `${functionName(names(), of)} ${timeText(ownNs)}${share}`;
+  });
+  const more = sorted.length - few.length;
+  return [...few, ...(more > 0 ? [`${countText(more)} more`] : [])].join(", ");
+}
+
+/** What says most, in a line: nothing that is zero, and nothing that stands above. */
+function attributesText(attributes: [string, unknown][]): string {
+  return attributes
+    .filter(([name, value]) => value !== 0 && value !== null && !["function", "file", "line"].includes(name))
+    .slice(0, 8)
+    .map(([name, value]) => `${nameText(name)} ${shortened(valueText(value))}`)
+    .join(", ");
 }
 
 function shortened(text: string): string {

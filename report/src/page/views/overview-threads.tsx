@@ -78,6 +78,7 @@ function ThreadButton({ thread }: { thread: ThreadIndex }) {
   return (
     <button
       type="button"
+      class="quiet"
       aria-pressed={isChosen}
       title={isChosen ? "Look at all threads" : "Look at this thread only, in all views"}
       onClick={() => chooseThreads(isChosen ? null : [thread])}
