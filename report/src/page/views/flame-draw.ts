@@ -34,6 +34,7 @@ interface Place {
 }
 
 const INSET = 4;
+const MARK = 3;
 const LEAST_TEXT = 28;
 const LEAST_COST = 60;
 
@@ -96,7 +97,11 @@ class Painter {
     const gap = place.width > 3 ? 1 : 0;
     context.fillRect(place.left, place.top, Math.max(place.width - gap, 0.6), ROW - 1);
     if (of === selected) this.chosen.push(box);
-    if (isOne && place.width > 3 && this.scene.isMarked?.(box)) this.drawMark(place);
+    if (isOne && place.width > 3 && this.scene.isMarked?.(box)) {
+      this.drawMark(place);
+      place.left += MARK;
+      place.width -= MARK;
+    }
     context.globalAlpha = isFaded ? 0.6 : 1;
     if (place.width >= LEAST_TEXT) this.write(box, place);
     context.globalAlpha = 1;
@@ -123,7 +128,7 @@ class Painter {
   private drawMark(place: Place): void {
     const { context } = this.surface;
     context.fillStyle = this.mark;
-    context.fillRect(place.left, place.top, Math.min(3, place.width / 2), ROW - 1);
+    context.fillRect(place.left, place.top, Math.min(MARK, place.width / 2), ROW - 1);
   }
 
   private write(box: number, place: Place): void {
