@@ -50,54 +50,35 @@ export class RangeTrees {
   }
 }
 
-/** The spans of one level in a range, one after the other. */
-class LevelCursor {
-  private place = 0;
-  private row = 0;
-  private tile: Tile | undefined;
-  private readonly places: TilePlace[];
+/** The spans of one tile that reach into a range, one after the other. */
+class TileCursor {
+  /** The one that it stands at. */
+  row: number;
+  begin = 0;
+  depth = 0;
+  isOver = false;
 
   constructor(
-    private readonly tiles: TileStore,
-    places: TilePlace[],
+    readonly tile: Tile,
+    { longest }: TilePlace,
     private readonly range: Range,
   ) {
-    const [from, to] = range;
-    this.places = places.filter((place) => place.earliest < to && place.latest >= from);
-  }
-
-  /** Where the next span is; `undefined` if there is none, or `load` has to be called before it is known. */
-  current: { tile: Tile; row: number; begin: number; depth: number } | undefined;
-
-  get isOver(): boolean {
-    return !this.tile && this.place >= this.places.length;
-  }
-
-  /** Decodes the next tile. */
-  async load(): Promise<void> {
-    const place = this.places[this.place++]!;
-    const tile = await this.tiles.get(place);
-    this.tile = tile;
-    this.row = (place.longest === Infinity ? 0 : firstRow(tile, this.range[0] - place.longest)) - 1;
-    this.current = { tile, row: 0, begin: 0, depth: 0 };
+    this.row = (longest === Infinity ? 0 : firstRow(tile, range[0] - longest)) - 1;
     this.next();
   }
 
   next(): void {
     const [from, to] = this.range;
-    const { begin, extent, depth } = this.tile!;
+    const { begin, extent, depth } = this.tile;
     for (let row = this.row + 1; row < begin.length && begin[row]! < to; row++) {
       if (begin[row]! >= from || begin[row]! + extent[row]! > from) {
-        const current = this.current!;
         this.row = row;
-        current.row = row;
-        current.begin = begin[row]!;
-        current.depth = depth[row]!;
+        this.begin = begin[row]!;
+        this.depth = depth[row]!;
         return;
       }
     }
-    this.tile = undefined;
-    this.current = undefined;
+    this.isOver = true;
   }
 }
 
@@ -111,18 +92,27 @@ async function rangeTree(
   range: Range,
   signal: AbortSignal,
 ): Promise<CallTree> {
-  const cursors = info.levels.map((_, level) => new LevelCursor(tiles, spanPlaces(info, track, level), range));
+  const places = info.levels
+    .flatMap((_, level) => spanPlaces(info, track, level))
+    .filter((place) => place.earliest < range[1] && place.latest >= range[0])
+    .sort((a, b) => a.earliest - b.earliest);
   const tree = new SpanTree(range);
+  let cursors: TileCursor[] = [];
   let began = performance.now();
-  for (;;) {
-    for (const cursor of cursors) while (!cursor.current && !cursor.isOver) await cursor.load();
+  for (let next = 0; next < places.length || cursors.length > 0; ) {
     if (signal.aborted) throw new Superseded();
-    if (!tree.take(cursors)) return tree.finish();
+    const place = places[next];
+    if (tree.take(cursors, place?.earliest ?? Infinity) && place) {
+      cursors.push(new TileCursor(await tiles.get(place), place, range));
+      next++;
+    }
+    cursors = cursors.filter((cursor) => !cursor.isOver);
     if (performance.now() - began > TURN_MS) {
       await new Promise((resolve) => setTimeout(resolve, 0));
       began = performance.now();
     }
   }
+  return tree.finish();
 }
 
 /** Grows by spans in the order of their begins. */
@@ -135,26 +125,16 @@ class SpanTree {
 
   constructor(private readonly range: Range) {}
 
-  /** Takes spans until a cursor has to load, or there are no more, or it has been enough for once. Whether there was one. */
-  take(cursors: LevelCursor[]): boolean {
+  /** Takes the spans that begin before a time; `false` if it has been enough for once and there may be more. */
+  take(cursors: TileCursor[], before: number): boolean {
     for (let count = 0; count < 20_000; count++) {
-      let first: LevelCursor | undefined;
-      for (const cursor of cursors) {
-        const { current } = cursor;
-        if (!current) {
-          if (cursor.isOver) continue;
-          return true;
-        }
-        const least = first?.current;
-        if (!least || current.begin < least.begin || (current.begin === least.begin && current.depth < least.depth)) {
-          first = cursor;
-        }
-      }
-      if (!first) return count > 0;
-      this.add(first.current!.tile, first.current!.row);
+      let first: TileCursor | undefined;
+      for (const cursor of cursors) if (!cursor.isOver && (!first || isEarlier(cursor, first))) first = cursor;
+      if (!first || first.begin >= before) return true;
+      this.add(first.tile, first.row);
       first.next();
     }
-    return true;
+    return false;
   }
 
   private add(tile: Tile, row: number): void {
@@ -180,4 +160,10 @@ class SpanTree {
   finish(): CallTree {
     return this.builder.finish();
   }
+}
+
+/** Callers are before what they call; of those that begin at once at a depth the shorter ones were over before the last. */
+function isEarlier(a: TileCursor, b: TileCursor): boolean {
+  if (a.begin !== b.begin) return a.begin < b.begin;
+  return a.depth !== b.depth ? a.depth < b.depth : a.tile.extent[a.row]! < b.tile.extent[b.row]!;
 }

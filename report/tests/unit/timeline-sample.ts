@@ -89,19 +89,21 @@ export function piecesOf(sorted: SpanSample[], least: number): Piece[] {
   return pieces.sort(byBegin);
 }
 
-function tilesOf<T extends { begin: number; extent: number }>(
+function tilesOf<T extends { begin: number; extent: number; depth: number }>(
   all: T[],
   rows: number,
   blocks: Uint8Array[],
   bytes: (of: T[]) => number[],
 ): Tiles {
-  const tiles: Tiles = [];
+  const tiles: [number, number, number, number][] = [];
+  // They become known when they end: tiles of a level overlap.
+  const byEnd = [...all].sort((a, b) => a.begin + a.extent - (b.begin + b.extent));
   for (let at = 0; at < all.length; at += rows) {
-    const some = all.slice(at, at + rows);
+    const some = byEnd.slice(at, at + rows).sort(byBegin);
     blocks.push(Uint8Array.from(bytes(some)));
-    tiles.push(blocks.length - 1, some[0]!.begin, Math.max(...some.map((of) => of.begin + of.extent)), some.length);
+    tiles.push([blocks.length - 1, some[0]!.begin, Math.max(...some.map((of) => of.begin + of.extent)), some.length]);
   }
-  return tiles;
+  return tiles.sort((a, b) => a[1] - b[1]).flat();
 }
 
 const differences = (of: { begin: number }[]) => of.map((row, at) => row.begin - (of[at - 1] ?? of[0]!).begin);
