@@ -143,17 +143,20 @@ function BoxOf({ graph, looks, box, place, onBox, onHover, onFocus }: Properties
         stroke={heatLine(share, looks.dark)}
       />
       <rect class={`kind ${kind}`} x={left + 5} y={top + 6} width="4" height={box.height - 12} rx="2" />
-      <text class="title" x={left + 16} y={top + 18}>
-        {box.title}
-      </text>
-      {box.place !== "" && (
-        <text class="place" x={left + 16} y={top + 33}>
-          {box.place}
+      {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: no text takes the focus; the name of the box says all of it. */}
+      <g aria-hidden="true">
+        <text class="title" x={left + 16} y={top + 18}>
+          {box.title}
         </text>
-      )}
-      <text class="costs" x={left + 16} y={top + box.height - 9}>
-        {box.costs}
-      </text>
+        {box.place !== "" && (
+          <text class="place" x={left + 16} y={top + 33}>
+            {box.place}
+          </text>
+        )}
+        <text class="costs" x={left + 16} y={top + box.height - 9}>
+          {box.costs}
+        </text>
+      </g>
     </g>
   );
 }

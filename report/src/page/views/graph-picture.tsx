@@ -1,10 +1,10 @@
 // A call graph that is moved, made larger and walked through.
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { matcher } from "../../engine/filter";
 import type { CallGraph } from "../../engine/graph";
 import { isDark } from "../colours";
-import { measure, names, search, select, selected } from "../state";
+import { useFound } from "../found";
+import { measure, names, select, selected } from "../state";
 import { Tooltip } from "../tooltip";
 import { type Camera, type CameraControl, fitting, showing, useCamera } from "./graph-camera";
 import { GraphDrawing } from "./graph-drawing";
@@ -42,7 +42,7 @@ export function GraphPicture({ graph, subject, onFocus, onUnfocus }: Properties)
   const entry = placeOf(graph, entered ?? null) ?? chosen ?? 0;
   const hoveredBox = hovered && "box" in hovered ? hovered.box : undefined;
   const dark = isDark();
-  const matches = matcher(names(), search.value);
+  const found = useFound();
   // The same elements while the camera moves: nothing of them is looked at again.
   const drawing = useMemo(
     () => (
@@ -55,15 +55,15 @@ export function GraphPicture({ graph, subject, onFocus, onUnfocus }: Properties)
           hovered: hoveredBox,
           chosen,
           entry,
-          isFound: (box) => matches(box.of),
-          isSearching: search.value.trim() !== "",
+          isFound: (box) => found?.[box.of] === 1,
+          isSearching: found !== null,
         }}
         onBox={(place) => !control.hasMoved() && select(graph.boxes[place]!.of)}
         onFocus={(place) => setEntered(graph.boxes[place]!.of)}
         onHover={(what, event) => setHovered(what && { ...what, x: event.clientX, y: event.clientY })}
       />
     ),
-    [graph, dark, hoveredBox, chosen, entry, search.value, measure.value],
+    [graph, dark, hoveredBox, chosen, entry, found, measure.value],
   );
 
   const onKeyDown = (event: KeyboardEvent) => {
