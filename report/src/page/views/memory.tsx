@@ -1,5 +1,60 @@
-// Memory.
+// Memory over time, and what it was made of.
+
+import { bytesText } from "../../shared/units";
+import { useAnswer } from "../answer";
+import { Choice } from "../choice";
+import { ask } from "../engine";
+import { Problem } from "../problem";
+import { head } from "../state";
+import { MemoryCards } from "./memory-cards";
+import { MemoryChart } from "./memory-chart";
+import { MemoryContent } from "./memory-content";
+import { MemoryGroups } from "./memory-groups";
+import { device, deviceText } from "./memory-state";
 
 export function MemoryView() {
-  return <p>Memory</p>;
+  const { devices, sampleEvery } = head().memory!;
+  const of = device();
+  const { value, error } = useAnswer(String(of.device), async () => ({
+    device: of.device,
+    curve: await ask("memoryCurve", of.device),
+  }));
+  // What was asked for another memory is of no use for this one.
+  const curve = value?.device === of.device ? value.curve : undefined;
+  return (
+    <div class="memory">
+      {devices.length > 1 && (
+        <div class="bar">
+          <Choice
+            label="Whose memory"
+            value={String(of.device)}
+            options={devices.map((each) => ({ value: String(each.device), label: each.label }))}
+            choose={(chosen) => {
+              deviceText.value = chosen;
+            }}
+          />
+        </div>
+      )}
+      {sampleEvery !== null && (
+        <p class="remark">
+          These are estimates: of about every {bytesText(sampleEvery)} that were allocated one block was recorded, and
+          stands for the others.
+        </p>
+      )}
+      <MemoryCards of={of} totals={curve?.momentsColumns.bytes} />
+      {error && <Problem what="The curve can't be drawn" why={error} />}
+      {of.curve === null && (
+        <p class="remark">
+          This recording has sums and no history, so what was taken when is not known. Record without{" "}
+          <code>--aggregate</code> and <code>--sample</code> to see memory over time.
+        </p>
+      )}
+      {curve && curve.curveColumns.time.length > 0 && <MemoryChart of={of} curve={curve} />}
+      {of.curve !== null && of.moments === null && (
+        <p class="remark">What was taken at a moment is not in this report: the peak and the sums are.</p>
+      )}
+      <MemoryContent of={of} />
+      <MemoryGroups of={of} />
+    </div>
+  );
 }

@@ -1,0 +1,26 @@
+// Memory over time: what the recorder noted now and then, and what is known exactly at moments.
+
+export interface CurveColumns {
+  /** In order. */
+  time: Float64Array;
+  taken: Float64Array;
+  /** NaN where it is not known. */
+  inMemory: Float64Array;
+}
+
+/** A curve that goes through moments too; where both tell a time, the curve is kept. */
+export function withMoments(curve: CurveColumns, times: number[], bytes: Float64Array): CurveColumns {
+  const known = new Set(curve.time);
+  const points: [number, number, number][] = [];
+  for (const [row, time] of curve.time.entries()) points.push([time, curve.taken[row]!, curve.inMemory[row]!]);
+  for (const [moment, time] of times.entries()) {
+    if (!known.has(time)) points.push([time, bytes[moment]!, Number.NaN]);
+  }
+  // The order of points of the same time is the order in which they were.
+  points.sort((a, b) => a[0] - b[0]);
+  return {
+    time: Float64Array.from(points, (point) => point[0]),
+    taken: Float64Array.from(points, (point) => point[1]),
+    inMemory: Float64Array.from(points, (point) => point[2]),
+  };
+}
