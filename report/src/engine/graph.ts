@@ -8,14 +8,14 @@ import { type CutGraph, cutGraph, type GraphCalls, type GraphFunction } from "./
 
 import { type Box, layOut, type Size, type Way } from "./graph-layout";
 import { pathsThrough } from "./graph-paths";
+import { boxSize, labelSize, shortened } from "./graph-texts";
 import type { Context } from "./methods";
 import { statisticsOf } from "./statistics";
 
 export interface GraphBox extends GraphFunction, Box {
-  /** The lines of its text, as long as the box has room. */
+  /** Its name as far as the box has room, and the lines below it. */
   title: string;
-  place: string;
-  costs: string;
+  lines: string[];
 }
 
 export interface GraphArrow extends GraphCalls, Way {
@@ -45,10 +45,6 @@ const MOST_FUNCTIONS = 150;
 /** With more arrows than these only the heavier ones have room for a label. */
 const FEW_ARROWS = 60;
 const LABEL_SHARE = 0.02;
-const MOST_LETTERS = 34;
-const LABEL_HEIGHT = 15;
-const LETTER_WIDTH = 7.3;
-const SMALL_LETTER_WIDTH = 6.1;
 
 export function graphMethods({ report, trees }: Context) {
   const { names } = report;
@@ -70,25 +66,23 @@ export function graphMethods({ report, trees }: Context) {
 
   function drawn(cut: CutGraph, total: number, measure: MeasureName): CallGraph {
     const share = (cost: number) => (total === 0 ? 0 : cost / total);
-    const counted = (calls: number) =>
-      measure === "time"
-        ? `  ${countText(calls)}×`
-        : calls === 0
-          ? ""
-          : `  ${countText(calls)} ${countedText(measure)}`;
+    const words = countedText(measure);
     const texts = cut.functions.map(({ of, own, total, calls }) => ({
       title: shortened(functionName(names, of)),
-      place: shortPlace(of),
-      costs: `${shareText(share(total))} (${shareText(share(own))} own)${counted(calls)}`,
+      lines: [
+        shortPlace(of),
+        `${shareText(share(total))} total, ${shareText(share(own))} own`,
+        calls === 0 ? "" : `${countText(calls)} ${calls === 1 ? words.slice(0, -1) : words}`,
+      ].filter((line) => line !== ""),
     }));
+    const counted = (calls: number) =>
+      measure === "time" ? `  ${countText(calls)}×` : calls === 0 ? "" : `  ${countText(calls)} ${words}`;
     const isFew = cut.edges.length <= FEW_ARROWS;
     const labels = cut.edges.map((edge) => `${shareText(share(edge.total))}${counted(edge.calls)}`);
     const labelSizes = cut.edges.map((edge, place) =>
-      isFew || Math.abs(share(edge.total)) >= LABEL_SHARE
-        ? { width: (labels[place]!.length + 1) * SMALL_LETTER_WIDTH, height: LABEL_HEIGHT }
-        : null,
+      isFew || Math.abs(share(edge.total)) >= LABEL_SHARE ? labelSize(labels[place]!) : null,
     );
-    const { boxes, ways, width, height } = layOut(cut, texts.map(sizeOf), labelSizes);
+    const { boxes, ways, width, height } = layOut(cut, texts.map(boxSize), labelSizes);
     return {
       total,
       width,
@@ -108,19 +102,4 @@ export function graphMethods({ report, trees }: Context) {
     const file = path.slice(path.lastIndexOf("/") + 1);
     return shortened(line > 0 ? `${file}:${line}` : file);
   }
-}
-
-/** A text that fits; what is left out is in the middle, as both ends of a name tell most. */
-export function shortened(text: string): string {
-  if (text.length <= MOST_LETTERS) return text;
-  const end = Math.floor(MOST_LETTERS * 0.45);
-  return `${text.slice(0, MOST_LETTERS - end - 1)}…${text.slice(-end)}`;
-}
-
-function sizeOf({ title, place, costs }: { title: string; place: string; costs: string }): Size {
-  const small = Math.max(place.length, costs.length) * SMALL_LETTER_WIDTH;
-  return {
-    width: Math.ceil(Math.max(110, Math.max(title.length * LETTER_WIDTH, small) + 26)),
-    height: place === "" ? 42 : 56,
-  };
 }

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CallGraph, GraphArrow, GraphBox } from "../../src/engine/graph";
-import { shortened } from "../../src/engine/graph";
+import { shortened } from "../../src/engine/graph-texts";
 import { fitting, showing, zoomed } from "../../src/page/views/graph-camera";
 import { heatFill, heatLine } from "../../src/page/views/graph-heat";
 import { arrival, arrowHead, arrowPath } from "../../src/page/views/graph-shapes";
 import { neighbour } from "../../src/page/views/graph-walk";
 
 function box(of: number, x: number, y: number): GraphBox {
-  return { of, calls: 1, own: 1, total: 1, x, y, width: 100, height: 50, title: "", place: "", costs: "" };
+  return { of, calls: 1, own: 1, total: 1, x, y, width: 100, height: 50, title: "", lines: [] };
 }
 
 function arrow(from: number, to: number, total: number): GraphArrow {

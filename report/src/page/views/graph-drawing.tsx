@@ -1,15 +1,15 @@
 // The picture of a call graph.
 
+import { Fragment } from "preact";
 import type { CallGraph, GraphArrow, GraphBox } from "../../engine/graph";
-import { KINDS, type MeasureName } from "../../shared/format";
+import { LINE_HEIGHT } from "../../engine/graph-texts";
+import { KINDS } from "../../shared/format";
 import { functionName, type Names } from "../../shared/names";
-import { countedText, countText, shareText } from "../../shared/units";
 import { heatFill, heatLine } from "./graph-heat";
 import { arrival, arrowHead, arrowPath, loopPath, withoutHead } from "./graph-shapes";
 
 export interface Looks {
   names: Names;
-  measure: MeasureName;
   dark: boolean;
   /** Places of boxes: what is pointed at, what is selected, what Tab leads to. */
   hovered: number | undefined;
@@ -55,12 +55,10 @@ function shareOf(graph: CallGraph, cost: number): number {
   return graph.total === 0 ? 0 : cost / graph.total;
 }
 
-/** What a box says to those who hear it. */
-export function boxLabel(graph: CallGraph, box: GraphBox, names: Names, measure: MeasureName): string {
-  const share = (cost: number) => shareText(shareOf(graph, cost));
-  const word = countedText(measure);
-  const counted = `${countText(box.calls)} ${box.calls === 1 ? word.slice(0, -1) : word}`;
-  return `${functionName(names, box.of)}, ${share(box.total)} total, ${share(box.own)} own, ${counted}`;
+/** What a box says to those who hear it: what it shows, and all of a name that is too long to be shown. */
+export function boxLabel(box: GraphBox, names: Names): string {
+  const name = functionName(names, box.of);
+  return [box.title, ...box.lines, ...(name === box.title ? [] : [name])].join(", ");
 }
 
 function Arrow(properties: {
@@ -123,7 +121,7 @@ function BoxOf({ graph, looks, box, place, onBox, onHover, onFocus }: Properties
       transform={`translate(${box.x.toFixed(1)} ${box.y.toFixed(1)})`}
       role="button"
       tabIndex={place === looks.entry ? 0 : -1}
-      aria-label={boxLabel(graph, box, looks.names, looks.measure)}
+      aria-label={boxLabel(box, looks.names)}
       aria-pressed={place === looks.chosen}
       data-function={box.of}
       data-place={place}
@@ -143,20 +141,18 @@ function BoxOf({ graph, looks, box, place, onBox, onHover, onFocus }: Properties
         stroke={heatLine(share, looks.dark)}
       />
       <rect class={`kind ${kind}`} x={left + 5} y={top + 6} width="4" height={box.height - 12} rx="2" />
-      {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: no text takes the focus; the name of the box says all of it. */}
-      <g aria-hidden="true">
-        <text class="title" x={left + 16} y={top + 18}>
-          {box.title}
-        </text>
-        {box.place !== "" && (
-          <text class="place" x={left + 16} y={top + 33}>
-            {box.place}
+      <text class="title" x={left + 16} y={top + 18}>
+        {box.title}
+      </text>
+      {/* Spaces keep the lines apart for those who do not see them. */}
+      {box.lines.map((line, number) => (
+        <Fragment key={line}>
+          {" "}
+          <text class={number === 0 ? "place" : ""} x={left + 16} y={top + 18 + LINE_HEIGHT * (number + 1)}>
+            {line}
           </text>
-        )}
-        <text class="costs" x={left + 16} y={top + box.height - 9}>
-          {box.costs}
-        </text>
-      </g>
+        </Fragment>
+      ))}
     </g>
   );
 }

@@ -4,7 +4,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CallGraph } from "../../engine/graph";
 import { isDark } from "../colours";
 import { useFound } from "../found";
-import { measure, names, select, selected } from "../state";
+import { names, select, selected } from "../state";
 import { Tooltip } from "../tooltip";
 import { type Camera, type CameraControl, fitting, showing, useCamera } from "./graph-camera";
 import { GraphDrawing } from "./graph-drawing";
@@ -50,7 +50,6 @@ export function GraphPicture({ graph, subject, onFocus, onUnfocus }: Properties)
         graph={graph}
         looks={{
           names: names(),
-          measure: measure.value,
           dark,
           hovered: hoveredBox,
           chosen,
@@ -63,7 +62,7 @@ export function GraphPicture({ graph, subject, onFocus, onUnfocus }: Properties)
         onHover={(what, event) => setHovered(what && { ...what, x: event.clientX, y: event.clientY })}
       />
     ),
-    [graph, dark, hoveredBox, chosen, entry, found, measure.value],
+    [graph, dark, hoveredBox, chosen, entry, found],
   );
 
   const onKeyDown = (event: KeyboardEvent) => {

@@ -9,7 +9,7 @@ import { addressed } from "../address";
 import { isDark } from "../colours";
 import { Tooltip } from "../tooltip";
 import { inMemoryFits, type Marks, plot, showInMemory } from "./memory-plot";
-import { chooseMoment, chosenMoments, compareWith, nearestMoment, peakMoment } from "./memory-state";
+import { chooseMoment, chosenMoments, compareWith, isComparing, nearestMoment, peakMoment } from "./memory-state";
 
 /** Whether the curve of what is in memory is shown: "on", "off", or "" if it is where it does not hide the other one. */
 const residentText = addressed("memory.resident", "");
@@ -51,7 +51,7 @@ export function MemoryChart({ of, curve }: { of: DeviceMemory; curve: MemoryCurv
     const undo = onClicks(chart.over, (x, isOther) => {
       if (times.length === 0) return;
       const moment = nearestMoment(times, chart.posToVal(x, "x"));
-      if (isOther) compareWith(moment);
+      if (isOther || isComparing.peek()) compareWith(moment);
       else chooseMoment(moment);
     });
     const observer = new ResizeObserver(() =>
@@ -116,6 +116,22 @@ export function MemoryChart({ of, curve }: { of: DeviceMemory; curve: MemoryCurv
             ? "Click: what is there at that moment. Shift+click: growth from there. Drag: zoom."
             : "Drag: zoom."}
         </span>
+        {at !== null && other === null && (
+          <button
+            type="button"
+            aria-pressed={isComparing.value}
+            onClick={() => {
+              isComparing.value = !isComparing.value;
+            }}
+          >
+            {isComparing.value ? "Choose another moment" : "Compare"}
+          </button>
+        )}
+        {at !== null && other !== null && (
+          <button type="button" onClick={() => chooseMoment(at)}>
+            Stop comparing
+          </button>
+        )}
         {isZoomed && (
           <button type="button" onClick={() => zoom(Number.POSITIVE_INFINITY)}>
             Show all of the time

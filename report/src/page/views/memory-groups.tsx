@@ -20,7 +20,7 @@ export function MemoryGroups({ of }: { of: DeviceMemory }) {
   return (
     <div class="memory-groups">
       <Group label="By thread" rows={of.threads} which={which} unnamed="thread" />
-      <Group label="By tag" rows={of.tags} which={which} unnamed="without a tag" />
+      <Group label="By tag" rows={of.tags} which={which} unnamed="no tag" />
       <Group label="By allocator" rows={of.allocators} which={which} unnamed="unknown" />
       <Sizes rows={of.sizes} which={which} />
     </div>

@@ -32,7 +32,7 @@ export function plot(place: HTMLElement, data: CurveColumns, events: PlotEvents)
   const options: uPlot.Options = {
     width: Math.max(80, place.clientWidth),
     height: Math.max(80, place.clientHeight),
-    padding: [14, 12, 0, 0],
+    padding: [14, 26, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: true, y: false, dist: 5 }, points: { size: 7 } },
     scales: { x: { time: false }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
@@ -124,5 +124,5 @@ function drawPeak(made: uPlot, peak: { time: number; bytes: number }, ratio: num
   ctx.arc(x, y, 4 * ratio, 0, 2 * Math.PI);
   ctx.fill();
   ctx.textAlign = isRight ? "right" : "left";
-  ctx.fillText(text, x + (isRight ? -8 : 8) * ratio, y);
+  ctx.fillText(text, x + (isRight ? -8 : 8) * ratio, y - 8 * ratio);
 }

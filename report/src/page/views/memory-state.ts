@@ -1,6 +1,6 @@
 // Which memory is looked at. All of it is kept in the address.
 
-import { batch } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import type { MemoryPart } from "../../engine/memory";
 import type { DeviceMemory } from "../../shared/format";
 import { timeText } from "../../shared/units";
@@ -14,6 +14,8 @@ const partText = addressed("memory.part", "peak");
 /** Moments by their place in `MomentsInfo.times`: the one that is looked at, and the one it is compared with. */
 const atText = addressed("memory.at", "");
 const otherText = addressed("memory.other", "");
+/** Whether the next moment that is chosen is one to compare with: for those who have no Shift key. */
+export const isComparing = signal(false);
 export const deviceText = addressed("device", "-1");
 
 /** The memory that is looked at: that of the chosen device, or of the first one there is. */
@@ -54,12 +56,14 @@ export function chooseMoment(at: number): void {
     partText.value = "moment";
     atText.value = String(at);
     otherText.value = "";
+    isComparing.value = false;
   });
 }
 
 /** Compares the moment that is looked at with another one; if there is none yet, this is it. */
 export function compareWith(other: number): void {
   const { at } = chosenMoments();
+  isComparing.value = false;
   if (at === null) chooseMoment(other);
   else otherText.value = String(other);
 }

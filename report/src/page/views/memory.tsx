@@ -43,16 +43,14 @@ export function MemoryView() {
       )}
       <MemoryCards of={of} totals={curve?.momentsColumns.bytes} />
       {error && <Problem what="The curve can't be drawn" why={error} />}
-      {of.curve === null && (
+      {of.moments === null && (
         <p class="remark">
-          This recording has sums and no history, so what was taken when is not known. Record without{" "}
-          <code>--aggregate</code> and <code>--sample</code> to see memory over time.
+          This recording has sums and no history, so what was taken{" "}
+          {of.curve === null ? "when" : "at other moments than the peak"} is not known. Record without{" "}
+          <code>--aggregate</code> to see it.
         </p>
       )}
       {curve && curve.curveColumns.time.length > 0 && <MemoryChart of={of} curve={curve} />}
-      {of.curve !== null && of.moments === null && (
-        <p class="remark">What was taken at a moment is not in this report: the peak and the sums are.</p>
-      )}
       <MemoryContent of={of} />
       <MemoryGroups of={of} />
     </div>
