@@ -4,7 +4,7 @@ import { batch } from "@preact/signals";
 import { ALL, type Layout } from "../../engine/flame-layout";
 import type { MemoryQuestion } from "../../engine/memory";
 import type { DeviceMemory } from "../../shared/format";
-import { bytesText } from "../../shared/units";
+import { bytesText, shareText } from "../../shared/units";
 import { addressed } from "../address";
 import { Choice, type Option } from "../choice";
 import { functionColours, isDark } from "../colours";
@@ -77,8 +77,9 @@ function Icicle({ question, words }: { question: MemoryQuestion; words: string }
   const colours = functionColours(names(), isDark());
   const skin: Skin<Layout> = {
     colour: ({ boxesColumns }, box) => colours[boxesColumns.function[box]!] ?? "",
-    text: (layout, box) =>
-      layout.boxesColumns.function[box] === ALL ? `All: ${bytesText(layout.total)}` : boxName(layout, box),
+    text: boxName,
+    cost: ({ boxesColumns, total }, box) =>
+      boxesColumns.function[box] === ALL ? bytesText(total) : shareText(boxesColumns.total[box]! / total),
     tip: (layout, box) => <FlameTip layout={layout} box={box} measure="peak" />,
     said: (layout, box) => boxSaid(layout, box, "peak"),
   };
