@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Top(Top),
     /// Show what costs more, or less, than before
     Diff(Diff),
+    /// Write one page with everything in it: flame graphs, timeline, functions, memory, sources
+    Report(Report),
     /// Write a recording in the format of a viewer
     Export(Export),
     /// Put the recordings of many processes or machines into one file
@@ -114,11 +116,38 @@ pub(crate) struct Diff {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// Recordings to show, together
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recordings: Vec<PathBuf>,
+    /// The file to write; if not given, the recording's name with .html. An older report is replaced
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Show what changed since this recording
+    #[arg(long, value_name = "RECORDING")]
+    pub(crate) before: Option<PathBuf>,
+    /// What it is called; if not given, the command line of the program
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// Leave out the texts of source files
+    #[arg(long)]
+    pub(crate) no_sources: bool,
+    /// Open it in a browser: that of BROWSER, or the desktop's
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Replace the file, whatever it is
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) extent: Extent,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Export {
     /// Recordings to export, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    /// The format: pstats, chrome, perfetto, speedscope, pprof, folded, flamegraph, callgraph, dot, firefox, json, parquet; of
+    /// The format: report, pstats, chrome, perfetto, speedscope, pprof, folded, flamegraph, callgraph, dot, firefox, json, parquet; of
     /// memory pytorch, allocations, memory-curve;
     /// if not given, the name of the output tells it
     #[arg(long, value_name = "NAME")]
@@ -135,9 +164,12 @@ pub(crate) struct Export {
     /// Draw a flame graph in the order of time, and do not merge what is equal
     #[arg(long)]
     pub(crate) time_order: bool,
-    /// Colour a flame graph by what changed since this recording
+    /// Show in a report, and by the colours of a flame graph, what changed since this recording
     #[arg(long, value_name = "RECORDING")]
     pub(crate) before: Option<PathBuf>,
+    /// Leave out the texts of source files from a report
+    #[arg(long)]
+    pub(crate) no_sources: bool,
     #[command(flatten)]
     pub(crate) selection: Selection,
 }
@@ -255,6 +287,22 @@ pub(crate) struct Part {
     /// Show the internals of the interpreter and of libraries too
     #[arg(long)]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) extent: Extent,
+    /// Only functions that match: a part of the name, file or module, or a pattern like function:Model.* or file:*/nn/*
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) only: Vec<String>,
+    /// No functions that match
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) hide: Vec<String>,
+    /// Only frames of this kind
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) kind: Vec<Kind>,
+}
+
+/// Processes, threads and times.
+#[derive(Debug, Args)]
+pub(crate) struct Extent {
     /// Only this process
     #[arg(long, value_name = "PID")]
     pub(crate) process: Vec<u32>,
@@ -267,15 +315,6 @@ pub(crate) struct Part {
     /// Only up to this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) to: Option<Duration>,
-    /// Only functions that match: a part of the name, file or module, or a pattern like function:Model.* or file:*/nn/*
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) only: Vec<String>,
-    /// No functions that match
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) hide: Vec<String>,
-    /// Only frames of this kind
-    #[arg(long, value_enum, value_name = "KIND")]
-    pub(crate) kind: Vec<Kind>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

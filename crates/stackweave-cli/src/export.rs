@@ -15,7 +15,7 @@ use crate::progress::Progress;
 pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
     let format = format(arguments)?;
     let output = arguments.output.clone().unwrap_or_else(|| beside(&arguments.recordings[0], format));
-    let recording = arguments.selection.part.recording(&arguments.recordings)?;
+    let recording = arguments.selection.part.extent.recording(&arguments.recordings)?;
     let before = arguments.before.as_deref().map(Recording::open).transpose().map_err(Failure::new)?;
     let is_said = arguments.selection.part.has_view();
     let options = ExportOptions {
@@ -23,13 +23,25 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
         view: is_said.then(|| arguments.selection.part.view()),
         title: arguments.title.clone(),
         time_order: arguments.time_order,
+        sources: !arguments.no_sources,
         before: before.as_ref(),
         overwrite: arguments.force,
-        ..ExportOptions::default()
     };
+    let said = export_to(&recording, format, &output, &options)?;
+    let _ = writeln!(io::stderr(), "{said}");
+    Ok(())
+}
+
+/// Writes a file, says what could not be read, and returns the sentence about what was written.
+pub(crate) fn export_to(
+    recording: &Recording,
+    format: Format,
+    output: &Path,
+    options: &ExportOptions<'_>,
+) -> Result<String, Failure> {
     let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
     let mut progress = Progress::new("Exporting", recording.bytes());
-    let done = export(&recording, format, &output, &options, (Some(&symbolizer), &mut |bytes| progress.at(bytes)));
+    let done = export(recording, format, output, options, (Some(&symbolizer), &mut |bytes| progress.at(bytes)));
     drop(progress);
     let done = done.map_err(|error| match error {
         stackweave_export::ExportError::Exists(_) => Failure::new(format!("{error}; --force replaces it")),
@@ -40,8 +52,7 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
         let _ = writeln!(said, "stackweave: {sentence}");
     }
     let size = Measure::AllocatedBytes.text(cast(done.bytes));
-    let _ = writeln!(said, "Wrote {} ({format}, {size}).", output.display());
-    Ok(())
+    Ok(format!("Wrote {} ({format}, {size}).", output.display()))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
@@ -64,7 +75,7 @@ fn format(arguments: &Export) -> Result<Format, Failure> {
 }
 
 /// The recording's name with the format's end, in the folder where the command runs.
-fn beside(recording: &Path, format: Format) -> PathBuf {
+pub(crate) fn beside(recording: &Path, format: Format) -> PathBuf {
     let name = recording.file_stem().unwrap_or("recording".as_ref()).to_string_lossy();
     PathBuf::from(format!("{name}{}", format.suffix()))
 }

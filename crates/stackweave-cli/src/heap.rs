@@ -11,10 +11,10 @@ use crate::progress::Progress;
 use crate::selection::{Screen, show};
 
 pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
-    let recording = arguments.part.recording(&arguments.recordings)?;
+    let recording = arguments.part.extent.recording(&arguments.recordings)?;
     let query = MemoryQuery {
-        range: arguments.part.range()?,
-        threads: arguments.part.thread.clone(),
+        range: arguments.part.extent.range()?,
+        threads: arguments.part.extent.thread.clone(),
         tags: arguments.tag.clone(),
         devices: arguments.device.map(i64::from).into_iter().collect(),
         temporary: arguments.temporary,

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod browser;
 mod calendar;
 mod diff;
 mod export;
@@ -17,6 +18,7 @@ mod merge;
 mod phases;
 mod phases_json;
 mod progress;
+mod report;
 mod run_python;
 mod selection;
 mod top;
@@ -62,6 +64,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
     }

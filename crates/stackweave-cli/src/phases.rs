@@ -12,10 +12,10 @@ use crate::progress::Progress;
 use crate::selection::{Screen, show};
 
 pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
-    let recording = arguments.part.recording(&arguments.recordings)?;
+    let recording = arguments.part.extent.recording(&arguments.recordings)?;
     let options = AggregateOptions {
-        threads: arguments.part.thread.clone(),
-        range: arguments.part.range()?,
+        threads: arguments.part.extent.thread.clone(),
+        range: arguments.part.extent.range()?,
         ..AggregateOptions::default()
     };
     let view = arguments.part.view();

@@ -10,7 +10,7 @@ use stackweave_profile::{AggregateOptions, Filter, FrameKind, Measure, Pattern, 
 use stackweave_recording::{Missing, ProcessRecording, Recording};
 use stackweave_symbolize::{Options, Symbolizer};
 
-use crate::arguments::{Counted, Kind, Part, Selection};
+use crate::arguments::{Counted, Extent, Kind, Part, Selection};
 use crate::failure::Failure;
 use crate::progress::Progress;
 
@@ -24,7 +24,7 @@ pub(crate) struct Selected {
 impl Selection {
     /// Opens recordings and makes a profile of the part that is asked for.
     pub(crate) fn profile(&self, paths: &[impl AsRef<Path>]) -> Result<Selected, Failure> {
-        let recording = self.part.recording(paths)?;
+        let recording = self.part.extent.recording(paths)?;
         let processes = recording.processes();
         let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
         let mut progress = Progress::new("Reading", processes.iter().map(ProcessRecording::bytes).sum());
@@ -35,7 +35,7 @@ impl Selection {
         remarks.extend(aggregated.missing.iter().flat_map(Missing::sentences));
         let profile = aggregated.merged();
         if profile.measure().is_memory() {
-            remarks.extend(memory::remarks(processes, profile.measure(), self.part.range()?.is_some()));
+            remarks.extend(memory::remarks(processes, profile.measure(), self.part.extent.range()?.is_some()));
         }
         if profile.tree().nodes().len() == 1 {
             remarks.push(format!("Nothing here counts as {}.", profile.measure().describe()));
@@ -47,25 +47,14 @@ impl Selection {
         Ok(AggregateOptions {
             measure: self.measure.map(Into::into),
             device: self.device.map(i64::from),
-            threads: self.part.thread.clone(),
-            range: self.part.range()?,
+            threads: self.part.extent.thread.clone(),
+            range: self.part.extent.range()?,
             ..AggregateOptions::default()
         })
     }
 }
 
 impl Part {
-    /// Opens recordings, with the processes that are asked for.
-    pub(crate) fn recording(&self, paths: &[impl AsRef<Path>]) -> Result<Recording, Failure> {
-        let mut recording = Recording::open_all(paths).map_err(Failure::new)?;
-        self.check_processes(&recording)?;
-        if !self.process.is_empty() {
-            recording.retain(|process| self.process.contains(&process.start().pid));
-        }
-        self.check_threads(recording.processes())?;
-        Ok(recording)
-    }
-
     /// How the profile is looked at.
     pub(crate) fn view(&self) -> View {
         let patterns = |texts: &[String]| texts.iter().filter_map(|text| text.parse::<Pattern>().ok()).collect();
@@ -77,6 +66,19 @@ impl Part {
     /// Whether it is said which frames are shown.
     pub(crate) fn has_view(&self) -> bool {
         self.all || !self.view().filter.is_empty()
+    }
+}
+
+impl Extent {
+    /// Opens recordings, with the processes that are asked for.
+    pub(crate) fn recording(&self, paths: &[impl AsRef<Path>]) -> Result<Recording, Failure> {
+        let mut recording = Recording::open_all(paths).map_err(Failure::new)?;
+        self.check_processes(&recording)?;
+        if !self.process.is_empty() {
+            recording.retain(|process| self.process.contains(&process.start().pid));
+        }
+        self.check_threads(recording.processes())?;
+        Ok(recording)
     }
 
     /// The time that is asked for, in nanoseconds since the recording began.

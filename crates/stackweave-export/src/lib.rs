@@ -27,6 +27,7 @@ mod visible_frames;
 pub use error::ExportError;
 pub use export::{Exported, export, write};
 pub use format::{Format, UnknownFormat};
+pub use formats::is_report;
 pub use given_graph::{CalledFunction, Calls, GivenGraph};
 pub use options::ExportOptions;
 pub use source::Source;

@@ -25,6 +25,7 @@ use crate::source::Source;
 
 pub(crate) use callgraph::drawn as call_graph_svg;
 pub(crate) use parquet::write as write_parquet;
+pub use report::is_report;
 
 /// Writes a recording in a format that is one file.
 pub(crate) fn write(source: &Source<'_>, format: Format, out: &mut dyn Write) -> Result<(), ExportError> {

@@ -42,12 +42,27 @@ impl<'a> Threads<'a> {
 
 /// What has to be known about all of it, when everything is read: a sentence each.
 pub(super) fn remarks(source: &Source<'_>, has_memory: bool) -> Vec<String> {
-    let mut remarks = source.report();
+    let mut remarks = part_of(source);
+    remarks.extend(source.report());
     if has_memory {
         let is_part = source.options().part.range.is_some();
         remarks.extend(memory::remarks(source.processes(), Measure::PeakBytes, is_part));
     }
     remarks
+}
+
+/// That it is of a part only, if that was asked for.
+#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+fn part_of(source: &Source<'_>) -> Vec<String> {
+    let part = &source.options().part;
+    let time = |ns: u64| Measure::WallTime.text(ns as f64);
+    let range = part.range.as_ref().map(|range| match range.end {
+        u64::MAX => format!("from {} on", time(range.start)),
+        end => format!("from {} to {}", time(range.start), time(end)),
+    });
+    let threads = (!part.threads.is_empty()).then(|| format!("threads {}", part.threads.join(", ")));
+    let told: Vec<String> = range.into_iter().chain(threads).collect();
+    if told.is_empty() { Vec::new() } else { vec![format!("This is a part of the recording: {}.", told.join(", "))] }
 }
 
 /// The head, but for what the other parts have to tell.

@@ -8,6 +8,7 @@ mod costs;
 mod fold;
 mod frames;
 mod head;
+mod known;
 mod memory;
 mod names;
 mod runs;
@@ -25,6 +26,8 @@ use crate::source::Source;
 use blocks::Blocks;
 use head::Threads;
 use names::Names;
+
+pub use known::is_report;
 
 /// The page without data, and where the data goes.
 const PAGE: &str = include_str!("page.html");

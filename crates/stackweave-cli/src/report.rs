@@ -1,0 +1,65 @@
+//! `stackweave report`: everything about a recording in one page.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use stackweave_export::{ExportOptions, Format, is_report};
+use stackweave_profile::AggregateOptions;
+use stackweave_recording::Recording;
+
+use crate::arguments::Report;
+use crate::browser;
+use crate::export::{beside, export_to};
+use crate::failure::Failure;
+
+pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
+    let output = arguments.output.clone().unwrap_or_else(|| beside(&arguments.recordings[0], Format::Report));
+    let recording = arguments.extent.recording(&arguments.recordings)?;
+    let before = arguments.before.as_deref().map(Recording::open).transpose().map_err(Failure::new)?;
+    let part = AggregateOptions {
+        threads: arguments.extent.thread.clone(),
+        range: arguments.extent.range()?,
+        ..AggregateOptions::default()
+    };
+    let options = ExportOptions {
+        part,
+        title: arguments.title.clone(),
+        sources: !arguments.no_sources,
+        before: before.as_ref(),
+        // One that was made before is only made anew.
+        overwrite: arguments.force || is_report(&output),
+        ..ExportOptions::default()
+    };
+    let said = export_to(&recording, Format::Report, &output, &options)?;
+    let address =
+        address(&output).map_err(|error| Failure::new(format!("can't find {}: {error}", output.display())))?;
+    if arguments.open {
+        let _ = writeln!(io::stderr(), "{said}");
+        return browser::open(&address);
+    }
+    let _ = writeln!(io::stderr(), "{said} Open it in a browser: {address}");
+    Ok(())
+}
+
+/// The address of a file for browsers.
+fn address(path: &Path) -> io::Result<String> {
+    let whole: PathBuf = path.canonicalize()?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+    let text = |byte: &u8| if is_plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") };
+    Ok(["file://".to_owned()].into_iter().chain(whole.as_os_str().as_encoded_bytes().iter().map(text)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use stackweave_testkit::folder::Folder;
+
+    use super::*;
+
+    #[test]
+    fn an_address_has_only_what_browsers_take() {
+        let folder = Folder::new();
+        let path = folder.write("a b#\u{e9}%.html", b"");
+        let said = address(&path).unwrap_or_default();
+        assert!(said.starts_with("file:///") && said.ends_with("/a%20b%23%C3%A9%25.html"), "{said}");
+    }
+}
