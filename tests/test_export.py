@@ -3,14 +3,19 @@
 import io
 import json
 import os
+import re
+import runpy
 import subprocess
 import warnings
+import zlib
+from base64 import b64decode
 
 import stackweave
 from tests.recordings import RecordingCase
 from tests.support import PYTHON
 
 FORMATS = {
+    "report": "out.html",
     "pstats": "out.prof",
     "chrome": "out.json",
     "perfetto": "out.pftrace",
@@ -27,6 +32,17 @@ FORMATS = {
 
 
 MEMORY_FORMATS = {"pytorch": "out.pickle", "allocations": "out.csv", "memory-curve": "out.memory.svg"}
+
+
+def report(path):
+    """What the head of a report says, and a function that gives the bytes of a block."""
+    with open(path, encoding="utf-8") as file:
+        blocks = dict(re.findall(r'<script type="application/vnd.stackweave" id="sw-(\w+)">([^<]*)</script>', file.read()))
+
+    def block(name):
+        return zlib.decompress(b64decode(blocks[str(name)], validate=True))
+
+    return json.loads(block("head")), block
 
 
 class Export(RecordingCase):
@@ -73,6 +89,23 @@ class Export(RecordingCase):
             events = json.load(file)["traceEvents"]
         self.assertEqual([event["name"] for event in events if event["ph"] == "X"].count("inner"), 3)
 
+    def test_a_report_has_every_call_and_the_sources(self):
+        with open(self.out("program.py"), "w", encoding="utf-8") as file:
+            file.write("# \u00fcber </script>\ndef called():\n    pass\nfor _ in range(7):\n    called()\n")
+        with stackweave.trace(self.out("trace.swv")) as trace:
+            runpy.run_path(self.out("program.py"))
+        head, block = report(trace.export(self.out("trace.html"), title="</title>7 calls"))
+        self.assertEqual((head["title"], head["before"]), ("</title>7 calls", None))
+        self.assertEqual({tree["measure"] for tree in head["trees"]}, {"time"})
+        strings = json.loads(block(head["strings"]))
+        texts = {strings[source["file"]]: block(source["block"]).decode() for source in head["sources"]}
+        self.assertIn("def called():", texts[self.out("program.py")])
+        self.assertIn("called", strings)
+        path = trace.export(self.out("after.html"), sources=False, before=self.path)
+        head, _ = report(path)
+        self.assertEqual((head["sources"], head["before"] is not None), ([], True))
+        self.assertEqual({tree["side"] for tree in head["trees"]}, {"before", "after"})
+
     def test_what_is_there_is_replaced_only_if_that_is_wanted(self):
         path = self.out("a.svg")
         self.opened.export(path)
@@ -112,3 +145,25 @@ class Export(RecordingCase):
         self.assertRegex(done.stderr, r"Wrote out\.folded \(folded, ")
         with open(self.out("out.folded")) as file:
             self.assertIn("outer;inner", file.read())
+
+    def test_the_command_makes_a_report_anew_and_replaces_nothing_else(self):
+        def command(*arguments):
+            done = subprocess.run(
+                [PYTHON, "-m", "stackweave", "report", "out.swv", *arguments],
+                capture_output=True,
+                text=True,
+                cwd=self.folder,
+                timeout=60,
+            )
+            return done.returncode, done.stderr
+
+        for _ in range(2):
+            status, said = command()
+            self.assertEqual(status, 0, said)
+            self.assertRegex(said, r"Wrote out\.html \(report, .*\)\. Open it in a browser: file:///.*/out\.html\n")
+        with open(self.out("mine.html"), "w") as file:
+            file.write("mine")
+        self.assertEqual(command("-o", "mine.html"), (1, "stackweave: mine.html is there already; --force replaces it\n"))
+        self.assertEqual(command("-o", "mine.html", "--force")[0], 0)
+        head, _ = report(self.out("mine.html"))
+        self.assertEqual([tree["nodes"] for tree in head["trees"]], [3])

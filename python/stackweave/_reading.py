@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._reading_timing import PhaseCost, Run
 
     _Format = Literal[
+        "report",
         "pstats",
         "chrome",
         "perfetto",
@@ -240,16 +241,19 @@ class Reading(_native.Feed):
         title: str | None = None,
         time_order: bool = False,
         before: str | os.PathLike[str] | None = None,
+        sources: bool = True,
         overwrite: bool = False,
     ) -> str:
         """Writes it in the format of a viewer, and gives the path.
 
-        The format is the one that the name of the path ends for, unless it is said: pstats (.prof), chrome (.json),
+        The format is the one that the name of the path ends for, unless it is said: report (.html), which is one page
+        with everything in it and needs no viewer but a browser; pstats (.prof), chrome (.json),
         perfetto (.pftrace), speedscope (.speedscope.json), pprof (.pb.gz), folded (.folded), flamegraph (.svg),
         callgraph (.callgraph.svg), dot (.dot), firefox (.firefox.json), json (.jsonl) or parquet (a folder); of a
         recording of memory also pytorch (.pickle), allocations (.csv) and memory-curve (.memory.svg). Pictures leave
         out internals unless all is True, the others nothing unless it is False. A flame graph is in the order of
-        time with time_order, and coloured by what changed since the recording before. The rest is as for tree().
+        time with time_order, and coloured by what changed since the recording before, which a report shows too. A
+        report has the texts of source files with it, unless sources is False. The rest is as for tree().
         A file that is there is replaced only with overwrite, and stays as it is if something fails.
         """
         import os
@@ -261,6 +265,7 @@ class Reading(_native.Feed):
             "title": title,
             "time_order": time_order,
             "before": None if before is None else os.fspath(before),
+            "sources": sources,
             "overwrite": overwrite,
         }
         options = _profile_options(measure, include, exclude, kinds, lines, all)

@@ -5,6 +5,7 @@
 mod common;
 
 use common::readers::{reader_script, run, system_program};
+use common::report::Page;
 use common::tape::{Tape, span};
 use common::trees::{Tree, printed, profiled};
 use common::{exported, exported_text};
@@ -198,4 +199,29 @@ fn every_format_takes_phases() {
         "end-failed",
     ];
     assert_eq!(kinds, expected);
+}
+
+#[test]
+fn a_report_has_runs() {
+    let page = Page::read(&exported_text(&compiled(), Format::Report, &ExportOptions::default()));
+    let functions = page.functions();
+    let place = |name: &str| functions.iter().position(|known| known == name).unwrap();
+    let phase = |name: &str, calls: u64, total: u64, own: u64| json!({"function": place(name), "calls": calls, "totalNs": total, "ownNs": own});
+    let run = json!({
+        "number": 1,
+        "parent": null,
+        "thread": 0,
+        "function": place("Model.forward"),
+        "beganNs": 0,
+        "durationNs": 1_000_000,
+        "failed": true,
+        "leftOpen": false,
+        "unfinished": false,
+        "attributes": {"compile_id": "0/0", "error": "Unsupported: no"},
+        "phases": [phase("tracing", 1, 350_000, 310_000), phase("guard", 1, 40_000, 40_000)],
+    });
+    assert_eq!(page.json(&page.head["runs"]), json!([run]));
+    let remarks = page.head["remarks"].as_array().unwrap();
+    assert_eq!(remarks.len(), 2, "{remarks:?}");
+    assert!(remarks[0].as_str().unwrap().starts_with("1 pop was left out"), "{remarks:?}");
 }

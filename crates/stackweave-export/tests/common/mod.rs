@@ -7,6 +7,7 @@ pub mod examples;
 pub mod memory;
 pub mod native_names;
 pub mod readers;
+pub mod report;
 pub mod tape;
 pub mod traced;
 pub mod trees;

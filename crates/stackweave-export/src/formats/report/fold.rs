@@ -57,3 +57,69 @@ fn staying(profile: &Profile, most: usize) -> impl Fn(usize) -> bool {
     }
     move |id| greatest.get(id).is_none_or(|total| (Reverse(*total), id) <= last)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use stackweave_core::{NoNames, RawFrame};
+    use stackweave_profile::{AggregateOptions, aggregate};
+    use stackweave_recording::{Options, Recorder, Recording};
+    use stackweave_store::{StackTable, label};
+    use stackweave_testkit::folder::Folder;
+    use stackweave_testkit::random::Random;
+
+    use super::*;
+
+    static STACKS: StackTable = StackTable::new();
+
+    /// Samples on random stacks, some of a negative weight if that is wanted.
+    fn profile(seed: u64, with_negative: bool) -> Result<Profile, Box<dyn core::error::Error>> {
+        let (folder, mut random) = (Folder::new(), Random::new(seed));
+        let path = folder.file("out.swv");
+        let recorder = Recorder::start(Options::new(&path), &STACKS, Arc::new(NoNames))?;
+        for _ in 0..300 {
+            let name = |random: &mut Random| label(&format!("f{}", random.below(4)), "a.py", 1);
+            let stack: Vec<RawFrame> = (0..=random.below(6)).filter_map(|_| name(&mut random)).collect();
+            let weight = i64::from(random.byte_below(50)) - if with_negative { 20 } else { 0 };
+            recorder.sample(STACKS.intern(&stack), weight);
+        }
+        recorder.stop();
+        let recording = Recording::open(&path)?;
+        Ok(aggregate(recording.processes(), &AggregateOptions::default(), None, &mut |_| {})?.merged())
+    }
+
+    /// The totals of all paths, and the sum of all calls.
+    fn totals(nodes: &[Folded]) -> (BTreeMap<Vec<usize>, i64>, u64) {
+        let mut total: Vec<i64> = nodes.iter().map(|node| node.own).collect();
+        for (place, node) in nodes.iter().enumerate().skip(1).rev() {
+            assert!(node.parent < place);
+            total[node.parent] += total[place];
+        }
+        let mut paths: Vec<Vec<usize>> = vec![Vec::new()];
+        for node in &nodes[1..] {
+            paths.push([paths[node.parent].as_slice(), &[node.frame]].concat());
+        }
+        (paths.into_iter().zip(total).collect(), nodes.iter().map(|node| node.calls).sum())
+    }
+
+    #[test]
+    fn totals_stay_and_what_costs_least_goes() -> Result<(), Box<dyn core::error::Error>> {
+        for (seed, with_negative) in [(1, false), (2, true)] {
+            let profile = profile(seed, with_negative)?;
+            let nodes = profile.tree().nodes().len();
+            let (all, calls) = totals(&folded(&profile, nodes));
+            assert!(nodes > 100 && all.len() == nodes && calls == 300 && all[&Vec::new()] == profile.total());
+            for most in [1, 2, 17, nodes / 2, nodes - 1] {
+                let (kept, kept_calls) = totals(&folded(&profile, most));
+                assert_eq!((kept.len(), kept_calls), (most, calls));
+                assert!(kept.iter().all(|(path, total)| all[path] == *total));
+                let least = kept.values().min();
+                let mut gone = all.iter().filter(|(path, _)| !kept.contains_key(*path));
+                assert!(with_negative || gone.all(|(_, total)| Some(total) <= least));
+            }
+        }
+        Ok(())
+    }
+}

@@ -14,9 +14,15 @@ use super::costs::FunctionCosts;
 use super::names::Names;
 use crate::source::Source;
 
-/// So many files and bytes go into a page, and no larger file.
-const MOST_FILES: usize = 400;
-const MOST_BYTES: usize = 8 << 20;
+/// How much goes into a page.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    files: usize,
+    bytes: usize,
+}
+
+const LIMITS: Limits = Limits { files: 400, bytes: 8 << 20 };
+/// Larger files are left out.
 const LARGEST: u64 = 1 << 20;
 
 /// How the names of sources end. A recording may come from anybody and name any file: only what looks like a source is
@@ -34,6 +40,15 @@ struct Wanted {
     last_line: u32,
 }
 
+/// A file as it can be read now.
+#[derive(Debug)]
+struct SourceFile {
+    name: String,
+    text: String,
+    /// Whether it is another than the one that ran.
+    is_changed: bool,
+}
+
 /// Writes the texts of files, those with the greatest cost first: what the head tells of them.
 pub(super) fn write(
     source: &Source<'_>,
@@ -42,23 +57,32 @@ pub(super) fn write(
     blocks: &mut Blocks<'_>,
 ) -> io::Result<Value> {
     let wanted = if source.options().sources { wanted(names, costs) } else { Vec::new() };
-    let began = source.wall_ns(0);
-    let (mut told, mut bytes) = (Vec::new(), 0);
-    for (name, wanted) in wanted {
-        if told.len() == MOST_FILES {
-            break;
-        }
-        let found = read(Path::new(&name)).filter(|(text, _)| bytes + text.len() <= MOST_BYTES);
-        let Some((text, metadata)) = found else { continue };
-        bytes += text.len();
-        let is_shorter = text.lines().count() < wanted.last_line as usize;
+    let mut told = Vec::new();
+    for file in chosen(wanted, source.wall_ns(0), LIMITS) {
         told.push(json!({
-            "file": names.string(&name),
-            "changed": is_shorter || is_later(&metadata, began),
-            "block": blocks.bytes(text.as_bytes())?,
+            "file": names.string(&file.name),
+            "changed": file.is_changed,
+            "block": blocks.bytes(file.text.as_bytes())?,
         }));
     }
     Ok(Value::Array(told))
+}
+
+/// The files that can be read, as many as there is room for.
+fn chosen(wanted: Vec<(String, Wanted)>, began_wall_ns: i64, limits: Limits) -> Vec<SourceFile> {
+    let (mut chosen, mut bytes) = (Vec::new(), 0);
+    for (name, wanted) in wanted {
+        if chosen.len() == limits.files {
+            break;
+        }
+        let found = read(Path::new(&name)).filter(|(text, _)| bytes + text.len() <= limits.bytes);
+        let Some((text, metadata)) = found else { continue };
+        bytes += text.len();
+        let is_shorter = text.lines().count() < wanted.last_line as usize;
+        let is_changed = is_shorter || is_later(&metadata, began_wall_ns);
+        chosen.push(SourceFile { name, text, is_changed });
+    }
+    chosen
 }
 
 /// The files of functions that cost something, with the greatest cost first.
@@ -126,5 +150,20 @@ mod tests {
         assert_eq!(read("large.py", &vec![b'x'; (LARGEST + 1).try_into().unwrap_or(usize::MAX)]), None);
         assert!(super::read(folder.path()).is_none() && super::read(Path::new("<string>")).is_none());
         assert!(super::read(Path::new("/dev/zero")).is_none() && super::read(Path::new("a.py")).is_none());
+    }
+
+    #[test]
+    fn what_costs_most_goes_first() {
+        let folder = Folder::new();
+        let write = |number: u32| folder.write(&format!("{number}.py"), b"0123456789").display().to_string();
+        let files: Vec<String> = (0..6).map(write).chain(["/no/such.py".to_owned()]).rev().collect();
+        let chosen = |files_limit, bytes| {
+            let wanted = files.iter().map(|file| (file.clone(), Wanted::default())).collect();
+            let all = chosen(wanted, i64::MAX, Limits { files: files_limit, bytes });
+            all.into_iter().map(|file| file.name).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen(4, 1000), files[1..5]);
+        assert_eq!(chosen(100, 39), files[1..4]);
+        assert_eq!(chosen(100, 60), files[1..]);
     }
 }

@@ -22,6 +22,7 @@ pub(crate) struct ExportRequest {
     title: Option<String>,
     time_order: bool,
     before: Option<PathBuf>,
+    sources: bool,
     overwrite: bool,
 }
 
@@ -42,9 +43,9 @@ pub(super) fn to_file(
         view: options.said_view()?,
         title: request.title,
         time_order: request.time_order,
+        sources: request.sources,
         before: before.as_ref(),
         overwrite: request.overwrite,
-        ..ExportOptions::default()
     };
     let symbolizer = symbolizer()?;
     let done = py.detach(|| export(&chosen, format, &request.path, &options, (Some(symbolizer), &mut |_| {})));
