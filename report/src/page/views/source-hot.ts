@@ -2,9 +2,9 @@
 
 import type { LineColumns } from "../../engine/source";
 
-/** No more than so many lines of a file are hot, and none that costs less than a hundredth of the hottest. */
+/** No more than so many lines of a file are hot, and none that costs less than a thousandth of the hottest. */
 const MOST = 20;
-const LEAST = 0.01;
+const LEAST = 0.001;
 
 export interface HotLines {
   byCost: number[];
