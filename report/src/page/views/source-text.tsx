@@ -38,6 +38,13 @@ function costsOf(source: SourceText): Map<number, LineCost> {
   );
 }
 
+/** Lines as Python counts them. */
+function linesOf(text: string): string[] {
+  const lines = text.split(/\r\n|\n|\r/);
+  if (lines.length > 1 && lines[lines.length - 1] === "") lines.pop();
+  return lines;
+}
+
 function functionsByLine(functions: FunctionCost[]): Map<number, FunctionCost[]> {
   const byLine = new Map<number, FunctionCost[]>();
   for (const cost of functions) byLine.set(cost.line, [...(byLine.get(cost.line) ?? []), cost]);
@@ -47,7 +54,7 @@ function functionsByLine(functions: FunctionCost[]): Map<number, FunctionCost[]>
 function Lines({ source, path }: { source: SourceText; path: string }) {
   const scroller = useRef<HTMLDivElement>(null);
   const [cursor, setCursor] = useState(0);
-  const lines = useMemo(() => source.text!.split(/\r\n|\n|\r/), [source.text]);
+  const lines = useMemo(() => linesOf(source.text!), [source.text]);
   const opens = useMemo(() => (/\.pyi?$/.test(path) ? opensOf(lines) : null), [lines]);
   const longest = useMemo(() => lines.reduce((most, line) => Math.max(most, line.length), 0), [lines]);
   const costs = useMemo(() => costsOf(source), [source]);

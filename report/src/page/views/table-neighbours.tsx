@@ -79,7 +79,9 @@ function Title({ of }: { of: FunctionIndex }) {
 
 function callsOf(numbers: Numbers): string {
   const isTime = measure.value === "time";
-  return `${callsText(numbers.calls, isTime ? numbers.primitiveCalls : numbers.calls)} ${countedText(measure.value)}`;
+  const counted = countedText(measure.value);
+  const calls = callsText(numbers.calls, isTime ? numbers.primitiveCalls : numbers.calls);
+  return `${calls} ${calls === "1" ? counted.replace(/s$/, "") : counted}`;
 }
 
 interface SideProperties {
@@ -98,7 +100,7 @@ function Side({ title, about, empty, costs, all }: SideProperties) {
   const columns = useMemo(() => columnsOf(costs, all, all), [costs, all, measure.value]);
   const go = (row: number) => select(costs.function[row]!);
   return (
-    <section class="side">
+    <section class={`side ${rows.length === 0 ? "empty" : ""}`}>
       <h3>
         {title} <span class="about">{[countText(rows.length), about].filter(Boolean).join(", ")}</span>
       </h3>
