@@ -120,7 +120,7 @@ function BoxOf({ graph, looks, box, place, onBox, onHover, onFocus }: Properties
       class={`box ${marks.filter(Boolean).join(" ")}`}
       transform={`translate(${box.x.toFixed(1)} ${box.y.toFixed(1)})`}
       role="button"
-      tabIndex={place === looks.entry ? 0 : -1}
+      tabindex={place === looks.entry ? 0 : -1}
       aria-label={boxLabel(box, looks.names)}
       aria-pressed={place === looks.chosen}
       data-function={box.of}

@@ -4,14 +4,14 @@ import { batch } from "@preact/signals";
 import { ALL, type Layout } from "../../engine/flame-layout";
 import type { MemoryQuestion } from "../../engine/memory";
 import type { DeviceMemory } from "../../shared/format";
-import { bytesText, shareText } from "../../shared/units";
+import { bytesText } from "../../shared/units";
 import { addressed } from "../address";
 import { Choice, type Option } from "../choice";
 import { functionColours, isDark } from "../colours";
 import { ask } from "../engine";
 import { measureText, names, selection, show, threads } from "../state";
 import { FlameChart, type Skin } from "./flame-chart";
-import { boxName, boxSaid, FlameTip } from "./flame-tip";
+import { boxName, boxSaid, FlameTip, share } from "./flame-tip";
 import { MemoryFlat } from "./memory-flat";
 import { MemoryPaths } from "./memory-paths";
 import { part, partWords } from "./memory-state";
@@ -79,7 +79,7 @@ function Icicle({ question, words }: { question: MemoryQuestion; words: string }
     colour: ({ boxesColumns }, box) => colours[boxesColumns.function[box]!] ?? "",
     text: boxName,
     cost: ({ boxesColumns, total }, box) =>
-      boxesColumns.function[box] === ALL ? bytesText(total) : shareText(boxesColumns.total[box]! / total),
+      boxesColumns.function[box] === ALL ? bytesText(total) : share(boxesColumns.total[box]!, total),
     tip: (layout, box) => <FlameTip layout={layout} box={box} measure="peak" />,
     said: (layout, box) => boxSaid(layout, box, "peak"),
   };
