@@ -21,7 +21,7 @@ fn a_damaged_recording_is_told_of_once() {
     };
     let expected = missing(Format::Folded);
     assert!(expected.len() == 1 && expected[0].contains("damaged"), "{expected:?}");
-    for format in [Format::Pstats, Format::Pprof, Format::Speedscope, Format::Json] {
+    for format in [Format::Pstats, Format::Pprof, Format::Speedscope, Format::Json, Format::Report] {
         assert_eq!(missing(format), expected, "{format}");
     }
 }

@@ -172,7 +172,12 @@ fn what_is_damaged_is_told_once() {
 fn nothing_is_a_report_too() {
     let page = Page::of(&Tape::new().recording(), &ExportOptions::default());
     assert_eq!((page.trees().len(), &page.head["runs"], &page.head["before"]), (0, &Value::Null, &Value::Null));
-    assert_eq!((&page.head["sources"], &page.head["remarks"]), (&json!([]), &json!([])));
+    assert_eq!(page.head["sources"], json!([]));
+    assert_eq!(page.head["remarks"], json!(["There is nothing to show: nothing was recorded."]));
+    let without_figures = MemoryTape::started(&[("recorder", "memory"), ("memory.mode", "aggregate")]).tape;
+    let page = Page::of(&without_figures.recording(), &ExportOptions::default());
+    let said = "There is nothing to show: the recording ended before the first figures were written.";
+    assert_eq!(page.head["remarks"], json!([said]));
 }
 
 /// A recording whose functions are in these files, the first of which costs most.

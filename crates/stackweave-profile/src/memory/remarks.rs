@@ -1,6 +1,7 @@
 //! What has to be known about figures of memory.
 
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::file::Mode;
 
 use super::header::{MemoryHeader, MemoryMode};
 use crate::aggregate::Measure;
@@ -19,6 +20,9 @@ pub fn remarks(processes: &[ProcessRecording], measure: Measure, is_part: bool) 
     }
     if measure == Measure::PeakBytes && processes.len() > 1 {
         remarks.push("Each process had its peak at a time of its own: their sum was never there at once.".to_owned());
+    }
+    if processes.iter().any(|process| process.start().mode == Mode::Ring) {
+        remarks.push("Only the last events were kept: memory that was taken before is not known.".to_owned());
     }
     remarks
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 use stackweave_profile::{Measure, memory};
 
+use super::trees::Trees;
 use crate::activity::NamedProcess;
 use crate::source::Source;
 
@@ -41,10 +42,16 @@ impl<'a> Threads<'a> {
 }
 
 /// What has to be known about all of it, when everything is read: a sentence each.
-pub(super) fn remarks(source: &Source<'_>, has_memory: bool) -> Vec<String> {
+pub(super) fn remarks(source: &Source<'_>, trees: &Trees) -> Vec<String> {
     let mut remarks = part_of(source);
     remarks.extend(source.report());
-    if has_memory {
+    if trees.told.is_empty() {
+        let has_sums = source.processes().iter().any(memory::has_no_history);
+        let why =
+            if has_sums { "the recording ended before the first figures were written" } else { "nothing was recorded" };
+        remarks.push(format!("There is nothing to show: {why}."));
+    }
+    if trees.has_memory {
         let is_part = source.options().part.range.is_some();
         remarks.extend(memory::remarks(source.processes(), Measure::PeakBytes, is_part));
     }
