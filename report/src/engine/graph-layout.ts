@@ -20,6 +20,9 @@ export interface Way {
   label: Box | null;
 }
 
+/** Where callees are from their callers. */
+export type Direction = "down" | "right";
+
 export interface Layout extends Size {
   boxes: Box[];
   ways: Way[];
@@ -30,15 +33,20 @@ const MARGIN = 24;
 const LOOP = 34;
 /** Arrows end on the flat part of a box. */
 const FLAT = 0.42;
+const SPACES = {
+  down: { rankdir: "TB", nodesep: 26, ranksep: 40, edgesep: 14 },
+  right: { rankdir: "LR", nodesep: 14, ranksep: 44, edgesep: 10 },
+} as const;
 
-/** Callers above what they call. The same graph always looks the same, and a smaller cut of it much like it. */
+/** Callers above or left of what they call. The same graph always looks the same, and a smaller cut of it much like it. */
 export function layOut(
   { functions, edges }: { functions: GraphFunction[]; edges: GraphCalls[] },
   boxes: Size[],
   labels: (Size | null)[],
+  direction: Direction,
 ): Layout {
   const graph = new Graph({ directed: true, multigraph: false });
-  graph.setGraph({ rankdir: "TB", nodesep: 26, ranksep: 40, edgesep: 14, marginx: MARGIN, marginy: MARGIN });
+  graph.setGraph({ ...SPACES[direction], marginx: MARGIN, marginy: MARGIN });
   graph.setDefaultEdgeLabel(() => ({}));
   const loops = new Map<number, Size>();
   for (const [place, { from, to }] of edges.entries()) {
@@ -46,7 +54,8 @@ export function layOut(
   }
   for (const place of depthFirst(functions.length, edges)) {
     const { width, height } = boxes[place]!;
-    graph.setNode(String(place), { width: width + loopRoom(loops.get(place)), height });
+    const room = loopRoom(loops.get(place), direction);
+    graph.setNode(String(place), { width: width + room.width, height: height + room.height });
   }
   const heaviest = Math.max(1, ...edges.map((edge) => Math.abs(edge.total)));
   for (const [place, edge] of edges.entries()) {
@@ -63,7 +72,8 @@ export function layOut(
   const { width = 0, height = 0 } = graph.graph() as Partial<Size>;
   const laid = boxes.map((size, place): Box => {
     const { x, y } = graph.node(String(place)) as Box;
-    return { ...size, x: x - loopRoom(loops.get(place)) / 2, y };
+    const room = loopRoom(loops.get(place), direction);
+    return { ...size, x: x - room.width / 2, y: y - room.height / 2 };
   });
   return {
     width: Number.isFinite(width) ? width : 0,
@@ -71,18 +81,20 @@ export function layOut(
     boxes: laid,
     ways: edges.map(({ from, to }, place) => {
       const label = labels[place] ?? null;
-      if (from === to) return loopOf(laid[from]!, label);
-      return wayOf(graph.edge(String(from), String(to)), laid[from]!, laid[to]!, label);
+      const ends = [laid[from]!, laid[to]!] as const;
+      if (from === to) return direction === "down" ? loopBeside(ends[0], label) : loopBelow(ends[0], label);
+      return wayOf(graph.edge(String(from), String(to)) as DagreEdge, ends, label, direction);
     }),
   };
 }
 
-/** What a loop takes to the right of its box. */
-function loopRoom(label: Size | undefined): number {
-  return label === undefined ? 0 : LOOP + label.width;
+/** What a loop takes beside or below its box: where no other arrow is. */
+function loopRoom(label: Size | undefined, direction: Direction): Size {
+  if (label === undefined) return { width: 0, height: 0 };
+  return direction === "down" ? { width: LOOP + label.width, height: 0 } : { width: 0, height: LOOP + label.height };
 }
 
-function loopOf(box: Box, label: Size | null): Way {
+function loopBeside(box: Box, label: Size | null): Way {
   const right = box.x + box.width / 2;
   const [above, below] = [box.y - box.height / 4, box.y + box.height / 4];
   return {
@@ -91,17 +103,38 @@ function loopOf(box: Box, label: Size | null): Way {
   };
 }
 
-/** From the lower side of the caller to the upper one of what it calls; the other way round if that stands above. */
-function wayOf(edge: unknown, from: Box, to: Box, size: Size | null): Way {
-  const { points = [], x, y } = edge as { points?: { x: number; y: number }[]; x?: number; y?: number };
-  const inner = points.slice(1, -1);
-  const down = to.y >= from.y ? 1 : -1;
-  const near = (box: Box, toward: number) =>
-    Math.min(box.x + box.width * FLAT, Math.max(box.x - box.width * FLAT, toward));
-  const first = { x: near(from, inner[0]?.x ?? to.x), y: from.y + (down * from.height) / 2 };
-  const last = { x: near(to, inner.at(-1)?.x ?? from.x), y: to.y - (down * to.height) / 2 };
+function loopBelow(box: Box, label: Size | null): Way {
+  const bottom = box.y + box.height / 2;
+  const [left, right] = [box.x - box.width / 5, box.x + box.width / 5];
   return {
-    points: [first, ...inner, last].flatMap((point) => [point.x, point.y]),
+    points: [left, bottom, box.x, bottom + LOOP, right, bottom],
+    label: label && { ...label, x: box.x, y: bottom + LOOP * 0.8 + label.height / 2 },
+  };
+}
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+interface DagreEdge extends Partial<Point> {
+  points?: Point[];
+}
+
+/** From the far side of the caller to the near one of what it calls; the other way round if that stands before it. */
+function wayOf(edge: DagreEdge, [from, to]: readonly [Box, Box], size: Size | null, direction: Direction): Way {
+  const { points = [], x, y } = edge;
+  const inner = points.slice(1, -1);
+  const near = (middle: number, length: number, toward: number) =>
+    Math.min(middle + length * FLAT, Math.max(middle - length * FLAT, toward));
+  const end = (box: Box, toward: Point, side: number): Point =>
+    direction === "down"
+      ? { x: near(box.x, box.width, toward.x), y: box.y + (side * box.height) / 2 }
+      : { x: box.x + (side * box.width) / 2, y: near(box.y, box.height, toward.y) };
+  const forward = (direction === "down" ? to.y >= from.y : to.x >= from.x) ? 1 : -1;
+  const way = [end(from, inner[0] ?? to, forward), ...inner, end(to, inner.at(-1) ?? from, -forward)];
+  return {
+    points: way.flatMap((point) => [point.x, point.y]),
     label: size && x !== undefined && y !== undefined ? { ...size, x, y } : null,
   };
 }

@@ -22,8 +22,9 @@ export function shortened(text: string): string {
   return `${text.slice(0, MOST_LETTERS - end - 1)}…${text.slice(-end)}`;
 }
 
-/** A box with a title and lines below it. */
-export function boxSize({ title, lines }: { title: string; lines: string[] }): Size {
-  const widest = Math.max(title.length * LETTER_WIDTH, ...lines.map((line) => line.length * SMALL_LETTER_WIDTH));
-  return { width: Math.ceil(Math.max(110, widest + 26)), height: TITLE_HEIGHT + lines.length * LINE_HEIGHT };
+/** A box with a title, a place if it has one, and lines below it. */
+export function boxSize({ title, place, lines }: { title: string; place: string; lines: string[] }): Size {
+  const below = place === "" ? lines : [place, ...lines];
+  const widest = Math.max(title.length * LETTER_WIDTH, ...below.map((line) => line.length * SMALL_LETTER_WIDTH));
+  return { width: Math.ceil(Math.max(110, widest + 26)), height: TITLE_HEIGHT + below.length * LINE_HEIGHT };
 }

@@ -6,15 +6,16 @@ import type { Selection } from "../shared/selection";
 import { countedText, countText, shareText } from "../shared/units";
 import { type CutGraph, cutGraph, type GraphCalls, type GraphFunction } from "./graph-cut";
 
-import { type Box, layOut, type Size, type Way } from "./graph-layout";
+import { type Box, type Direction, layOut, type Size, type Way } from "./graph-layout";
 import { pathsThrough } from "./graph-paths";
 import { boxSize, labelSize, shortened } from "./graph-texts";
 import type { Context } from "./methods";
 import { statisticsOf } from "./statistics";
 
 export interface GraphBox extends GraphFunction, Box {
-  /** Its name as far as the box has room, and the lines below it. */
+  /** Its name as far as the box has room, where it is, and the lines below that. */
   title: string;
+  place: string;
   lines: string[];
 }
 
@@ -23,6 +24,7 @@ export interface GraphArrow extends GraphCalls, Way {
 }
 
 export interface CallGraph extends Size {
+  direction: Direction;
   /** What all of it cost. */
   total: number;
   boxes: GraphBox[];
@@ -38,6 +40,14 @@ export interface GraphQuestion {
   least: number;
   /** Only paths through this function. */
   focus: number | null;
+  direction: Direction;
+}
+
+/** What a picture is of, and how it lies. */
+interface Drawing {
+  total: number;
+  measure: MeasureName;
+  direction: Direction;
 }
 
 /** How many boxes a picture may have. */
@@ -49,7 +59,7 @@ const LABEL_SHARE = 0.02;
 export function graphMethods({ report, trees }: Context) {
   const { names } = report;
   return {
-    async graph(selection: Selection, { least, focus }: GraphQuestion): Promise<CallGraph> {
+    async graph(selection: Selection, { least, focus, direction }: GraphQuestion): Promise<CallGraph> {
       const all = await trees.get(selection);
       const total = all.total[0]!;
       const tree = focus === null ? all : pathsThrough(all, focus);
@@ -60,17 +70,17 @@ export function graphMethods({ report, trees }: Context) {
         most: MOST_FUNCTIONS,
         keep: focus,
       });
-      return drawn(cut, total, selection.measure);
+      return drawn(cut, { total, measure: selection.measure, direction });
     },
   };
 
-  function drawn(cut: CutGraph, total: number, measure: MeasureName): CallGraph {
+  function drawn(cut: CutGraph, { total, measure, direction }: Drawing): CallGraph {
     const share = (cost: number) => (total === 0 ? 0 : cost / total);
     const words = countedText(measure);
     const texts = cut.functions.map(({ of, own, total, calls }) => ({
       title: shortened(functionName(names, of)),
+      place: shortPlace(of),
       lines: [
-        shortPlace(of),
         `${shareText(share(total))} total, ${shareText(share(own))} own`,
         calls === 0 ? "" : `${countText(calls)} ${calls === 1 ? words.slice(0, -1) : words}`,
       ].filter((line) => line !== ""),
@@ -82,9 +92,10 @@ export function graphMethods({ report, trees }: Context) {
     const labelSizes = cut.edges.map((edge, place) =>
       isFew || Math.abs(share(edge.total)) >= LABEL_SHARE ? labelSize(labels[place]!) : null,
     );
-    const { boxes, ways, width, height } = layOut(cut, texts.map(boxSize), labelSizes);
+    const { boxes, ways, width, height } = layOut(cut, texts.map(boxSize), labelSizes, direction);
     return {
       total,
+      direction,
       width,
       height,
       boxes: cut.functions.map((each, place) => ({ ...each, ...boxes[place]!, ...texts[place]! })),

@@ -4,11 +4,11 @@ import type { CallGraph, GraphArrow, GraphBox } from "../../src/engine/graph";
 import { shortened } from "../../src/engine/graph-texts";
 import { fitting, showing, zoomed } from "../../src/page/views/graph-camera";
 import { heatFill, heatLine } from "../../src/page/views/graph-heat";
-import { arrival, arrowHead, arrowPath } from "../../src/page/views/graph-shapes";
-import { neighbour } from "../../src/page/views/graph-walk";
+import { arrival, arrowHead, arrowPath, loopPath } from "../../src/page/views/graph-shapes";
+import { neighbour, stepOf } from "../../src/page/views/graph-walk";
 
 function box(of: number, x: number, y: number): GraphBox {
-  return { of, calls: 1, own: 1, total: 1, x, y, width: 100, height: 50, title: "", lines: [] };
+  return { of, calls: 1, own: 1, total: 1, x, y, width: 100, height: 50, title: "", place: "", lines: [] };
 }
 
 function arrow(from: number, to: number, total: number): GraphArrow {
@@ -17,6 +17,7 @@ function arrow(from: number, to: number, total: number): GraphArrow {
 
 test("keys lead to the heaviest caller and callee, and along a row", () => {
   const graph: CallGraph = {
+    direction: "down",
     total: 10,
     width: 500,
     height: 300,
@@ -26,12 +27,24 @@ test("keys lead to the heaviest caller and callee, and along a row", () => {
     isFull: false,
     edgesLeftOut: 0,
   };
-  assert.equal(neighbour(graph, 0, "down"), 2);
-  assert.equal(neighbour(graph, 3, "up"), 2);
-  assert.equal(neighbour(graph, 0, "up"), undefined);
-  assert.equal(neighbour(graph, 1, "right"), 2);
-  assert.equal(neighbour(graph, 3, "left"), 2);
-  assert.equal(neighbour(graph, 1, "left"), undefined);
+  assert.equal(neighbour(graph, 0, "callee"), 2);
+  assert.equal(neighbour(graph, 3, "caller"), 2);
+  assert.equal(neighbour(graph, 0, "caller"), undefined);
+  assert.equal(neighbour(graph, 1, "after"), 2);
+  assert.equal(neighbour(graph, 3, "before"), 2);
+  assert.equal(neighbour(graph, 1, "before"), undefined);
+  assert.deepEqual(
+    ["ArrowUp", "ArrowDown", "ArrowRight", "x"].map((key) => stepOf(graph, key)),
+    ["caller", "callee", "after", undefined],
+  );
+  const across = {
+    ...graph,
+    direction: "right" as const,
+    boxes: graph.boxes.map((of) => ({ ...of, x: of.y, y: of.x })),
+  };
+  assert.equal(stepOf(across, "ArrowRight"), "callee");
+  assert.equal(stepOf(across, "ArrowUp"), "before");
+  assert.equal(neighbour(across, 1, "after"), 2);
 });
 
 test("a camera shows all, keeps the point it zooms at, and brings a box into sight", () => {
@@ -58,10 +71,23 @@ test("colours are of the theme and between the limits", () => {
 });
 
 test("arrows go through their points, and their heads point where they arrive", () => {
-  assert.equal(arrowPath([0, 0, 10, 20]), "M0.0 0.0 C0.0 10.0 10.0 10.0 10.0 20.0");
-  assert.deepEqual(arrival([0, 0, 10, 20], false), [0, 1]);
-  assert.deepEqual(arrival([0, 20, 10, 0], false), [0, -1]);
+  assert.equal(arrowPath([0, 0, 10, 20], "down"), "M0.0 0.0 C0.0 10.0 10.0 10.0 10.0 20.0");
+  assert.equal(arrowPath([0, 0, 10, 20], "right"), "M0.0 0.0 C5.0 0.0 5.0 20.0 10.0 20.0");
+  assert.deepEqual(arrival([0, 0, 10, 20], "down"), [0, 1]);
+  assert.deepEqual(arrival([0, 20, 10, 0], "down"), [0, -1]);
+  assert.deepEqual(arrival([0, 20, 10, 0], "right"), [1, 0]);
   assert.equal(arrowHead([0, 0, 10, 20], [0, 1], 10), "M10.0 20.0 L14.5 10.0 L5.5 10.0 Z");
+});
+
+test("loops go out beside a box or below it, and come back", () => {
+  const [beside, below] = [
+    [50, 10, 84, 20, 50, 30],
+    [10, 50, 20, 84, 30, 50],
+  ];
+  assert.equal(loopPath(beside!), "M50.0 10.0 C84.0 10.0 84.0 30.0 50.0 30.0");
+  assert.equal(loopPath(below!), "M10.0 50.0 C10.0 84.0 30.0 84.0 30.0 50.0");
+  assert.deepEqual(arrival(beside!, "loop"), [-1, 0]);
+  assert.deepEqual(arrival(below!, "loop"), [0, -1]);
 });
 
 test("long names keep both ends", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cutGraph } from "../../src/engine/graph-cut";
-import { layOut } from "../../src/engine/graph-layout";
+import { type Direction, layOut } from "../../src/engine/graph-layout";
 import { pathsThrough } from "../../src/engine/graph-paths";
 import { statisticsOf } from "../../src/engine/statistics";
 import { type CallTree, TreeBuilder } from "../../src/engine/tree";
@@ -99,23 +99,30 @@ test("paths through a function have its cost, and none of what is beside it", ()
   assert.equal(pathsThrough(TREE, 77).length, 1);
 });
 
-test("callers stand above what they call, nothing covers anything, a loop stays beside its box", () => {
+test("callers stand before what they call, nothing covers anything, a loop stays outside of its box", () => {
+  for (const direction of ["down", "right"] as const) checkLayout(direction);
+});
+
+function checkLayout(direction: Direction) {
+  const isDown = direction === "down";
   const graph = cut(TREE);
   const sizes = graph.functions.map(({ of }) => ({ width: 100 + 30 * of, height: 50 }));
   const labels = graph.edges.map(() => ({ width: 60, height: 15 }));
-  const { boxes, ways, width, height } = layOut(graph, sizes, labels);
+  const { boxes, ways, width, height } = layOut(graph, sizes, labels, direction);
   for (const [place, { from, to }] of graph.edges.entries()) {
     const [first, second] = [boxes[from]!, boxes[to]!];
     const { points, label } = ways[place]!;
+    const [right, bottom] = [first.x + first.width / 2, first.y + first.height / 2];
     if (from === to) {
-      assert.equal(points[0], first.x + first.width / 2);
-      assert.ok(label!.x - label!.width / 2 >= first.x + first.width / 2);
+      assert.equal(isDown ? points[0] : points[1], isDown ? right : bottom);
+      assert.ok(isDown ? label!.x - label!.width / 2 >= right : label!.y - label!.height / 2 >= bottom);
       continue;
     }
-    assert.ok(first.y + first.height / 2 < second.y - second.height / 2);
-    assert.equal(points[1], first.y + first.height / 2);
-    assert.equal(points.at(-1), second.y - second.height / 2);
-    assert.ok(Math.abs(points[0]! - first.x) <= first.width / 2);
+    const entry = isDown ? second.y - second.height / 2 : second.x - second.width / 2;
+    assert.ok((isDown ? bottom : right) < entry);
+    assert.equal(isDown ? points[1] : points[0], isDown ? bottom : right);
+    assert.equal(points.at(isDown ? -1 : -2), entry);
+    assert.ok(Math.abs(points[0]! - first.x) <= first.width / 2 && Math.abs(points[1]! - first.y) <= first.height / 2);
   }
   for (const [place, a] of boxes.entries()) {
     assert.ok(a.x - a.width / 2 >= 0 && a.x + a.width / 2 <= width);
@@ -126,7 +133,7 @@ test("callers stand above what they call, nothing covers anything, a loop stays 
       assert.ok(isApart);
     }
   }
-});
+}
 
 test("the same graph is laid out the same way, also if it has no arrows", () => {
   const graph = cut(TREE);
@@ -136,9 +143,10 @@ test("the same graph is laid out the same way, also if it has no arrows", () => 
       graph,
       graph.functions.map(() => size),
       graph.edges.map(() => null),
+      "down",
     );
   assert.deepEqual(once(), once());
-  const alone = layOut({ functions: graph.functions.slice(0, 1), edges: [] }, [size], []);
+  const alone = layOut({ functions: graph.functions.slice(0, 1), edges: [] }, [size], [], "down");
   assert.equal(alone.boxes.length, 1);
-  assert.deepEqual(layOut({ functions: [], edges: [] }, [], []), { width: 0, height: 0, boxes: [], ways: [] });
+  assert.deepEqual(layOut({ functions: [], edges: [] }, [], [], "down"), { width: 0, height: 0, boxes: [], ways: [] });
 });

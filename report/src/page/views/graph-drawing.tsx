@@ -39,6 +39,7 @@ export function GraphDrawing(properties: Properties) {
           key={`${graph.boxes[arrow.from]!.of}-${graph.boxes[arrow.to]!.of}`}
           arrow={arrow}
           share={shareOf(graph, arrow.total)}
+          direction={graph.direction}
           dark={looks.dark}
           state={lit === undefined ? "" : arrow.from === lit || arrow.to === lit ? "near" : "away"}
           onHover={(isHere, event) => properties.onHover(isHere ? { arrow: place } : undefined, event)}
@@ -58,24 +59,26 @@ function shareOf(graph: CallGraph, cost: number): number {
 /** What a box says to those who hear it: what it shows, and all of a name that is too long to be shown. */
 export function boxLabel(box: GraphBox, names: Names): string {
   const name = functionName(names, box.of);
-  return [box.title, ...box.lines, ...(name === box.title ? [] : [name])].join(", ");
+  const shown = [box.title, box.place, ...box.lines].filter((line) => line !== "");
+  return [...shown, ...(name === box.title ? [] : [name])].join(", ");
 }
 
 function Arrow(properties: {
   arrow: GraphArrow;
   share: number;
+  direction: CallGraph["direction"];
   dark: boolean;
   state: string;
   onHover(isHere: boolean, event: PointerEvent): void;
 }) {
-  const { arrow, share, dark, state, onHover } = properties;
+  const { arrow, share, direction, dark, state, onHover } = properties;
   const line = heatLine(share, dark);
   const width = 1 + 5 * Math.sqrt(Math.min(1, Math.abs(share)));
   const isLoop = arrow.from === arrow.to;
-  const way = arrival(arrow.points, isLoop);
+  const way = arrival(arrow.points, isLoop ? "loop" : direction);
   const head = 7 + width * 1.4;
   const points = withoutHead(arrow.points, way, head * 0.8);
-  const path = isLoop ? loopPath(points) : arrowPath(points);
+  const path = isLoop ? loopPath(points) : arrowPath(points, direction);
   return (
     <g
       class={`arrow ${state}`}
@@ -112,6 +115,7 @@ function BoxOf({ graph, looks, box, place, onBox, onHover, onFocus }: Properties
     place === looks.chosen ? "chosen" : "",
     place === looks.hovered ? "hovered" : "",
   ];
+  const below = box.place === "" ? box.lines : [box.place, ...box.lines];
   const left = -box.width / 2;
   const top = -box.height / 2;
   return (
@@ -145,10 +149,10 @@ function BoxOf({ graph, looks, box, place, onBox, onHover, onFocus }: Properties
         {box.title}
       </text>
       {/* Spaces keep the lines apart for those who do not see them. */}
-      {box.lines.map((line, number) => (
+      {below.map((line, number) => (
         <Fragment key={line}>
           {" "}
-          <text class={number === 0 ? "place" : ""} x={left + 16} y={top + 18 + LINE_HEIGHT * (number + 1)}>
+          <text class={line === box.place ? "place" : ""} x={left + 16} y={top + 18 + LINE_HEIGHT * (number + 1)}>
             {line}
           </text>
         </Fragment>

@@ -9,14 +9,8 @@ import { Tooltip } from "../tooltip";
 import { type Camera, type CameraControl, fitting, showing, useCamera } from "./graph-camera";
 import { GraphDrawing } from "./graph-drawing";
 import { ArrowTip, BoxTip } from "./graph-tips";
-import { type Direction, neighbour } from "./graph-walk";
+import { neighbour, stepOf } from "./graph-walk";
 
-const DIRECTIONS: Record<string, Direction> = {
-  ArrowUp: "up",
-  ArrowDown: "down",
-  ArrowLeft: "left",
-  ArrowRight: "right",
-};
 /** Below this scale text can't be read, and a picture begins at no smaller one. */
 const READABLE = 0.5;
 const ZOOM_STEP = 1.25;
@@ -69,9 +63,9 @@ export function GraphPicture({ graph, subject, onFocus, onUnfocus }: Properties)
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const element = event.target as Element;
     const place = Number(element.getAttribute("data-place") ?? entry);
-    const direction = DIRECTIONS[event.key];
-    if (direction) {
-      const next = neighbour(graph, place, direction);
+    const step = stepOf(graph, event.key);
+    if (step) {
+      const next = neighbour(graph, place, step);
       if (next !== undefined) enter(next);
     } else if (event.key === "Enter") onFocus(graph.boxes[place]!.of);
     else if (event.key === " ") select(graph.boxes[place]!.of);
@@ -93,7 +87,7 @@ export function GraphPicture({ graph, subject, onFocus, onUnfocus }: Properties)
         ref={svg}
         class={`call-graph ${camera.scale < READABLE ? "far" : ""}`}
         role="group"
-        aria-label="Call graph. Up and down go to callers and callees, Enter shows only what a function is part of."
+        aria-label="Call graph. Arrow keys go to callers and callees, Enter shows only what a function is part of."
         onKeyDown={onKeyDown}
         {...control.events}
       >
@@ -172,10 +166,13 @@ function useSteadyCamera(
 /** All of it, or if that can't be read then what is selected, or the heaviest of those that nobody calls. */
 function beginning(graph: CallGraph, window: DOMRect): Camera {
   const all = fitting(graph, window);
-  if (all.scale >= READABLE) return { ...all, y: Math.min(all.y, 40) };
+  const isDown = graph.direction === "down";
+  if (all.scale >= READABLE) return isDown ? { ...all, y: Math.min(all.y, 40) } : { ...all, x: Math.min(all.x, 40) };
   const called = new Set(graph.arrows.filter(({ from, to }) => from !== to).map((arrow) => arrow.to));
   const chosen = placeOf(graph, selected.peek());
   const first = graph.boxes[chosen ?? graph.boxes.findIndex((_, place) => !called.has(place))] ?? graph.boxes[0]!;
-  const down = chosen === undefined ? (first.height / 2) * READABLE + 16 : window.height / 2;
-  return { scale: READABLE, x: window.width / 2 - first.x * READABLE, y: down - first.y * READABLE };
+  const isAtEdge = chosen === undefined;
+  const x = isAtEdge && !isDown ? (first.width / 2) * READABLE + 16 : window.width / 2;
+  const y = isAtEdge && isDown ? (first.height / 2) * READABLE + 16 : window.height / 2;
+  return { scale: READABLE, x: x - first.x * READABLE, y: y - first.y * READABLE };
 }

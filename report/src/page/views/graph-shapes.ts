@@ -1,23 +1,32 @@
 // Lines of arrows.
 
-/** A smooth path through points, x and y in turn, that leaves and enters boxes straight down or up. */
-export function arrowPath(points: number[]): string {
+import type { Direction } from "../../engine/graph-layout";
+
+/** A smooth path through points, x and y in turn, that leaves and enters boxes in the direction of the graph. */
+export function arrowPath(points: number[], direction: Direction): string {
   let path = `M${near(points[0]!)} ${near(points[1]!)}`;
   for (let at = 2; at < points.length; at += 2) {
     const [fromX, fromY, x, y] = [points[at - 2]!, points[at - 1]!, points[at]!, points[at + 1]!];
-    const middle = near((fromY + y) / 2);
-    path += ` C${near(fromX)} ${middle} ${near(x)} ${middle} ${near(x)} ${near(y)}`;
+    const [middleX, middleY] = [(fromX + x) / 2, (fromY + y) / 2];
+    const bends = direction === "down" ? [fromX, middleY, x, middleY] : [middleX, fromY, middleX, y];
+    path += ` C${[...bends, x, y].map(near).join(" ")}`;
   }
   return path;
 }
 
-/** The path of what calls itself: out of the right side of a box, and back into it. */
+/** The path of what calls itself: out of the right or the lower side of a box, and back into it. */
 export function loopPath(points: number[]): string {
-  const [x, above, out, , , below] = points as [number, number, number, number, number, number];
-  return `M${near(x)} ${near(above)} C${near(out)} ${near(above)} ${near(out)} ${near(below)} ${near(x)} ${near(below)}`;
+  const [x, y, outX, outY, endX, endY] = points as [number, number, number, number, number, number];
+  const bends = isBeside(points) ? [outX, y, outX, endY] : [x, outY, endX, outY];
+  return `M${near(x)} ${near(y)} C${[...bends, endX, endY].map(near).join(" ")}`;
 }
 
-/** The head of an arrow at the end of these points, which comes from above (0, 1), below (0, -1) or the right (-1, 0). */
+/** Whether a loop goes out beside its box. One below it goes out further down than it begins. */
+function isBeside(points: number[]): boolean {
+  return points[2]! > Math.max(points[0]!, points[4]!);
+}
+
+/** The head of an arrow at the end of these points, which arrives downwards (0, 1), to the left (-1, 0), and so on. */
 export function arrowHead(points: number[], [alongX, alongY]: [number, number], size: number): string {
   const [x, y] = points.slice(-2) as [number, number];
   const corner = (side: number) =>
@@ -26,8 +35,9 @@ export function arrowHead(points: number[], [alongX, alongY]: [number, number], 
 }
 
 /** The way on which an arrow arrives. */
-export function arrival(points: number[], isLoop: boolean): [number, number] {
-  if (isLoop) return [-1, 0];
+export function arrival(points: number[], kind: Direction | "loop"): [number, number] {
+  if (kind === "loop") return isBeside(points) ? [-1, 0] : [0, -1];
+  if (kind === "right") return points.at(-2)! >= points.at(-4)! ? [1, 0] : [-1, 0];
   return points.at(-1)! >= points.at(-3)! ? [0, 1] : [0, -1];
 }
 

@@ -1,6 +1,7 @@
 // The call graph: functions as boxes, calls as arrows.
 
 import type { CallGraph } from "../../engine/graph";
+import type { Direction } from "../../engine/graph-layout";
 import { functionName } from "../../shared/names";
 import { countText, shareText } from "../../shared/units";
 import { addressed } from "../address";
@@ -14,6 +15,7 @@ import { GraphPicture } from "./graph-picture";
 /** In percent. */
 const LEAST = ["0.5", "1", "2", "5", "10", "20"];
 const leastText = addressed("graph.least", "1");
+const directionText = addressed("graph.direction", "down");
 const focusText = addressed("graph.focus", "", { isStep: true });
 
 function least(): number {
@@ -26,16 +28,20 @@ function focus(): number | null {
   return focusText.value !== "" && of >= 0 && of < names().functions.name.length ? of : null;
 }
 
+function direction(): Direction {
+  return directionText.value === "right" ? "right" : "down";
+}
+
 function focusOn(of: number | null): void {
   focusText.value = of === null ? "" : String(of);
 }
 
 export function GraphView() {
-  const question = { least: least(), focus: focus() };
+  const question = { least: least(), focus: focus(), direction: direction() };
   const asked = selection.value;
   const { value, error, isPending } = useAnswer(JSON.stringify([asked, question]), async () => ({
     graph: await ask("graph", asked, question),
-    subject: JSON.stringify([asked, question.focus]),
+    subject: JSON.stringify([asked, question.focus, question.direction]),
   }));
   return (
     <div class="with-bar graph">
@@ -85,6 +91,17 @@ function GraphBar({ graph, isPending }: { graph: CallGraph | undefined; isPendin
         }))}
         choose={(percent) => {
           leastText.value = percent;
+        }}
+      />
+      <Choice<Direction>
+        label="Direction"
+        value={direction()}
+        options={[
+          { value: "down", label: "Down", title: "Callees below their callers" },
+          { value: "right", label: "Right", title: "Callees to the right of their callers" },
+        ]}
+        choose={(chosen) => {
+          directionText.value = chosen;
         }}
       />
       {focused === null ? (
