@@ -39,6 +39,25 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
     ],
   },
   {
+    where: "Call graph",
+    keys: [
+      ["← → ↑ ↓", "go to callers, callees, and boxes beside"],
+      ["Space", "select"],
+      ["Enter", "only paths through it; Esc: everything"],
+      ["+ −", "larger, smaller"],
+      ["0", "all of it"],
+    ],
+  },
+  {
+    where: "Memory",
+    keys: [
+      ["← → Home End", "choose a moment of the curve"],
+      ["Shift+← →", "choose another one to compare with"],
+      ["+ −", "zoom in, zoom out"],
+      ["0", "all of the time"],
+    ],
+  },
+  {
     where: "Lists and sources",
     keys: [
       ["↑ ↓ Home End", "go through rows"],
