@@ -119,10 +119,16 @@ function GraphBar({ graph, isPending }: { graph: CallGraph | undefined; isPendin
         </button>
       )}
       <span class="told" role="status">
-        {graph && (isPending ? "Drawing…" : told(graph))}
+        {graph && (isPending ? "Drawing…" : `${told(graph)}${toldOf(graph, chosen)}`)}
       </span>
     </div>
   );
+}
+
+/** Says that what is selected is not in the picture. */
+function toldOf({ boxes }: CallGraph, chosen: number | null): string {
+  if (chosen === null || boxes.some(({ of }) => of === chosen)) return "";
+  return `. ${functionName(names(), chosen)} is not in sight: focus on it, or choose a smaller share`;
 }
 
 /** What is in the picture, and what is not. */

@@ -10,6 +10,7 @@ export function MemoryCards({ of, totals }: { of: DeviceMemory; totals: Float64A
   const share = (amount: Amount, all: Amount) => (all.bytes > 0 ? shareText(amount.bytes / all.bytes) : "");
   const card = (measure: MemoryMeasure, label: string, amount: Amount, about: string) => (
     <Card
+      title={TITLES[measure]}
       label={label}
       amount={amount}
       about={about}
@@ -29,11 +30,26 @@ export function MemoryCards({ of, totals }: { of: DeviceMemory; totals: Float64A
   );
 }
 
-function Card(properties: { label: string; amount: Amount; about: string; isChosen: boolean; choose(): void }) {
-  const { label, amount, about, isChosen, choose } = properties;
+const TITLES: Record<MemoryMeasure, string> = {
+  peak: "What was taken when most was taken",
+  live: "What was still taken at the end of the recording: leaks, and what the program keeps",
+  bytes: "All blocks that were ever taken",
+  temporary: "Blocks that were freed before their thread had taken another one",
+};
+
+interface CardProperties {
+  label: string;
+  title: string;
+  amount: Amount;
+  about: string;
+  isChosen: boolean;
+  choose(): void;
+}
+
+function Card({ label, title, amount, about, isChosen, choose }: CardProperties) {
   const blocks = `${countText(amount.blocks)} ${amount.blocks === 1 ? "block" : "blocks"}`;
   return (
-    <button type="button" class="memory-card" aria-pressed={isChosen} onClick={choose}>
+    <button type="button" class="memory-card" title={title} aria-pressed={isChosen} onClick={choose}>
       <span class="label">{label}</span>
       <strong>{bytesText(amount.bytes)}</strong>
       <span class="about">{[blocks, about].filter((text) => text.trim() !== "").join(", ")}</span>

@@ -90,6 +90,6 @@ export function partWords(of: MemoryPart, times: number[]): string {
     peak: "What was taken at the peak",
     live: "What was never freed",
     bytes: "All that was allocated",
-    temporary: "What was freed right after it was allocated",
+    temporary: "What was freed at once",
   }[of.measure];
 }
