@@ -1,8 +1,8 @@
 // Trees of a time that somebody chose, made of the spans of the timeline: what `stackweave tree --from --to` counts.
 //
 // What began before the range or ended behind it counts as a call, and for the time inside; the rules are those of
-// `crates/stackweave-profile/src/aggregate/span_tree.rs`. One thing can differ: spans that begin in the same nanosecond at
-// the same depth, and what they call, can't be told apart by their times; then what is called counts for the last of them.
+// `crates/stackweave-profile/src/aggregate/span_tree.rs`. One thing can differ: where spans that take no time begin in the
+// same nanosecond at the same depth, times do not tell which of them called what; all of that counts for the last of them.
 
 import type { ThreadIndex, TimelineInfo, TrackInfo } from "../shared/format";
 import { FOUND_OPEN, firstRow, spanPlaces, type Tile, type TilePlace, type TileStore } from "./timeline-tiles";

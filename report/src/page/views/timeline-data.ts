@@ -69,11 +69,6 @@ async function askNext(track: number, asked: Asked): Promise<void> {
   asked.inFlight = false;
 }
 
-/** Whether anything is on its way. */
-export function isWaiting(): boolean {
-  return [...tracks.values()].some((asked) => asked.inFlight);
-}
-
 export function counterOf(counter: number): CounterSteps | null {
   const known = counters.get(counter);
   if (known !== undefined) return known;

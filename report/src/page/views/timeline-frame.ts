@@ -24,7 +24,7 @@ export function drawOverview({ surface, visible, left: gutter }: Scene, open: Fl
     const most = open.reduce((a, b) => Math.max(a, b), 0) || 1;
     const wide = (width - left - 8) / open.length;
     context.fillStyle = colour("native");
-    context.globalAlpha = 0.55;
+    context.globalAlpha = 0.75;
     for (let piece = 0; piece < open.length; piece++) {
       const high = (open[piece]! / most) * (OVERVIEW - 10);
       if (high > 0) context.fillRect(left + piece * wide, OVERVIEW - 2 - high, Math.max(wide, 1), high);

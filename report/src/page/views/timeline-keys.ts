@@ -12,6 +12,7 @@ import {
   bringIntoSight,
   fit,
   focus,
+  hovered,
   lookAtAll,
   type Picked,
   pan,
@@ -180,6 +181,7 @@ export function onTimelineKey(event: KeyboardEvent): void {
   const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const key = KEYS[event.shiftKey && name.startsWith("Arrow") ? `shift+${name}` : name];
   if (!key) return;
+  hovered.value = null;
   key();
   event.preventDefault();
 }

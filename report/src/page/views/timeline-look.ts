@@ -84,9 +84,20 @@ function strengthOf(columns: SightColumns, row: number, isLeftOut: boolean): num
   return share < 1 / 3 ? 1 : share < 2 / 3 ? 2 : 3;
 }
 
+const seenBy = new WeakMap<Filter, Uint8Array>();
+
+function seenOnce(names: Names, filter: Filter): Uint8Array {
+  let seen = seenBy.get(filter);
+  if (!seen) {
+    seen = seenFunctions(names, filter);
+    seenBy.set(filter, seen);
+  }
+  return seen;
+}
+
 /** By row: 1 for what the filter hides or the search does not find. Callers stand before what they call, and say whose code it is. */
 function leftOut(columns: SightColumns, { names, filter, found }: Look): Uint8Array {
-  const seen = seenFunctions(names, filter);
+  const seen = seenOnce(names, filter);
   const { origin } = names.functions;
   const { function: functionOf } = names.frames;
   const isLibrary: boolean[] = [];

@@ -3,7 +3,7 @@
 import { DENSE } from "../../engine/timeline-sight";
 import { FAILED, UNFINISHED } from "../../engine/timeline-tiles";
 import { functionName, type Names } from "../../shared/names";
-import { bytesText, countText, shareText, timeText } from "../../shared/units";
+import { bytesText, countText, momentText, timeText } from "../../shared/units";
 import type { Picked } from "./timeline-state";
 
 export function isDense(picked: Picked): boolean {
@@ -31,7 +31,7 @@ export function endText(flags: number): string {
 export function sentenceOf(names: Names, picked: Picked, thread: string): string {
   if (isDense(picked)) return `${denseText(names, picked)}. Depth ${picked.depth}, ${thread}.`;
   const end = endText(picked.flags);
-  const what = `${nameOf(names, picked.frame)}, ${timeText(picked.extent)}, begins at ${timeText(picked.begin)}`;
+  const what = `${nameOf(names, picked.frame)}, ${timeText(picked.extent)}, begins at ${momentText(picked.begin, 1)}`;
   return `${what}, depth ${picked.depth}, ${thread}${end ? `, ${end}` : ""}.`;
 }
 
@@ -39,8 +39,4 @@ export function sentenceOf(names: Names, picked: Picked, thread: string): string
 export function counterText(name: string, value: number): string {
   if (/byte|memory|heap|rss/i.test(name)) return bytesText(value);
   return Number.isInteger(value) ? countText(value) : value.toPrecision(4);
-}
-
-export function busyShareText(picked: Picked): string {
-  return shareText(picked.busy / Math.max(picked.extent, 1));
 }

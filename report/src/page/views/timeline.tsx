@@ -1,6 +1,8 @@
 // What each thread did when: all threads as tracks, from hours to nanoseconds.
 
 import { useEffect } from "preact/hooks";
+import type { FunctionIndex } from "../../shared/format";
+import { functionName } from "../../shared/names";
 import { countText } from "../../shared/units";
 import { Canvas } from "../canvas";
 import { isDark } from "../colours";
@@ -79,14 +81,17 @@ function TimelineBar() {
         {problem.value ? (
           <Problem what="The timeline can't be read" why={problem.value} />
         ) : (
-          told.value || hint(isHiding)
+          told.value || hint(of, isHiding)
         )}
       </output>
     </div>
   );
 }
 
-function hint(isHiding: boolean): string {
+function hint(of: FunctionIndex | null, isHiding: boolean): string {
+  if (of !== null && of < names().functions.name.length) {
+    return `All spans of ${functionName(names(), of)} are outlined. N goes to the next one, P to the one before.`;
+  }
   const isTouched = matchMedia("(pointer: coarse)").matches;
   const keys = isTouched
     ? "Drag to move, pinch to zoom."
