@@ -29,10 +29,15 @@ export function Canvas({ label, draw, events }: Properties) {
   const newest = useRef(draw);
   newest.current = draw;
   const dark = isDark();
+  const next = useRef(0);
   useLayoutEffect(() => {
-    const next = requestAnimationFrame(() => paint(element.current, newest.current));
-    return () => cancelAnimationFrame(next);
+    // What is asked for before the next frame is drawn in it, and never put off: changes may come as fast as frames do.
+    next.current ||= requestAnimationFrame(() => {
+      next.current = 0;
+      paint(element.current, newest.current);
+    });
   }, [draw, dark]);
+  useEffect(() => () => cancelAnimationFrame(next.current), []);
   useEffect(() => {
     const observer = new ResizeObserver(() => paint(element.current, newest.current));
     observer.observe(element.current!.parentElement!);
@@ -49,12 +54,17 @@ function paint(canvas: HTMLCanvasElement | null, draw: (surface: Surface) => voi
   if (!canvas || !place) return;
   const { clientWidth: width, clientHeight: height } = place;
   const ratio = devicePixelRatio || 1;
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
+  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
+  // A new size takes a new picture, which takes longer than to wipe the one that is there.
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    canvas.width = wide;
+    canvas.height = high;
+  }
   const context = canvas.getContext("2d")!;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
   const style = getComputedStyle(document.documentElement);
   draw({ context, width, height, colour: (name) => style.getPropertyValue(`--${name}`) });
 }
