@@ -42,6 +42,10 @@ function depthsInSight({ surface, top }: Scene, place: TrackPlace, y: number): [
   return [first, last];
 }
 
+/**
+ * Fills rectangles, on whole pixels. Narrow ones that touch and look the same become one: that is most of them where a track
+ * is full, and what keeps a frame short.
+ */
 function fillRows(scene: Scene, known: Known, place: TrackPlace, y: number): void {
   const { look, visible, left, pixelNs } = scene;
   const { context, width } = scene.surface;
@@ -50,32 +54,63 @@ function fillRows(scene: Scene, known: Known, place: TrackPlace, y: number): voi
   const { colours } = paletteOf(look);
   const [first, last] = depthsInSight(scene, place, y);
   const height = place.rowHeight - (place.isClosed ? 0 : 1);
-  // Of what is narrower than a pixel and looks the same, one for each pixel is enough.
-  const lastPixel = new Int32Array(Math.max(place.rows, 1));
+  const until = visible.from + (width - left) * pixelNs;
+  const runs = new Runs(Math.max(place.rows, 1), (of, from, to) =>
+    context.fillRect(from, y + of * place.rowHeight, to - from, height),
+  );
   for (let group = 0; group + 1 < starts.length; group++) {
     if (starts[group] === starts[group + 1]) continue;
     context.globalAlpha = STRENGTHS[Math.floor(group / colours.length)]!;
     context.fillStyle = colours[group % colours.length]!;
-    lastPixel.fill(-1);
     for (let at = starts[group]!; at < starts[group + 1]!; at++) {
       const row = rows[at]!;
       const of = depth[row]!;
-      if (of < first || of >= last) continue;
-      const from = left + (begin[row]! - visible.from) / pixelNs;
-      const to = from + extent[row]! / pixelNs;
-      if (to < left || from > width) continue;
-      const x = Math.max(from, left - 1);
-      let wide = Math.min(to, width + 1) - x;
-      if (wide < 1) {
-        const pixel = Math.floor(x);
-        if (lastPixel[of] === pixel) continue;
-        lastPixel[of] = pixel;
-        wide = 1;
-      } else if (wide > 3) wide -= 0.7;
-      context.fillRect(x, y + of * place.rowHeight, wide, height);
+      const from = begin[row]!;
+      const to = from + extent[row]!;
+      if (of < first || of >= last || to < visible.from || from > until) continue;
+      const x = Math.max(left, Math.round(left + (from - visible.from) / pixelNs));
+      const end = Math.min(width, Math.round(left + (to - visible.from) / pixelNs));
+      runs.add(of, x, Math.max(end, x + 1));
     }
+    runs.finish();
   }
   context.globalAlpha = 1;
+}
+
+/** From here on a rectangle has an edge at its end. */
+const NARROW = 3;
+
+/** Narrow rectangles of a depth as one, as long as they touch. */
+class Runs {
+  private readonly from: Int32Array;
+  private readonly to: Int32Array;
+
+  constructor(
+    depths: number,
+    private readonly fill: (depth: number, from: number, to: number) => void,
+  ) {
+    this.from = new Int32Array(depths);
+    this.to = new Int32Array(depths).fill(-1);
+  }
+
+  add(depth: number, from: number, to: number): void {
+    if (to - from > NARROW) {
+      this.fill(depth, from, to - 1);
+    } else if (from <= this.to[depth]!) {
+      this.to[depth] = Math.max(to, this.to[depth]!);
+    } else {
+      if (this.to[depth]! >= 0) this.fill(depth, this.from[depth]!, this.to[depth]!);
+      this.from[depth] = from;
+      this.to[depth] = to;
+    }
+  }
+
+  finish(): void {
+    for (let depth = 0; depth < this.to.length; depth++) {
+      if (this.to[depth]! >= 0) this.fill(depth, this.from[depth]!, this.to[depth]!);
+      this.to[depth] = -1;
+    }
+  }
 }
 
 const LEAST_NAME = 26;
