@@ -9,7 +9,7 @@ import { functionColours } from "../colours";
 import type { Known } from "./timeline-data";
 
 /** How strong colours are: what is left out, then pieces by how busy they were, then spans. In the order of drawing. */
-export const STRENGTHS = [0.2, 0.4, 0.6, 0.8, 1] as const;
+export const STRENGTHS = [0.18, 0.5, 0.7, 0.85, 1] as const;
 const SPAN = STRENGTHS.length - 1;
 
 export interface Look {

@@ -68,6 +68,7 @@ export function drawTimeline(surface: Surface, shown: Shown): void {
   context.beginPath();
   context.rect(0, ABOVE, width, height - ABOVE);
   context.clip();
+  if (layout.places.length === 0) drawNothing(scene);
   for (const place of inSight) drawPlace(scene, head(), place, offset);
   shade(scene, shown);
   drawScrollBar(surface, layout, offset);
@@ -81,6 +82,14 @@ export function drawTimeline(surface: Surface, shown: Shown): void {
     for (const place of inSight)
       if (place.kind === "track") want(place.track, shown.visible, pixelNs, place.rows, MOST);
   });
+}
+
+function drawNothing({ surface: { context, colour } }: Scene): void {
+  context.font = FONT;
+  context.textBaseline = "top";
+  context.textAlign = "left";
+  context.fillStyle = colour("dim");
+  context.fillText("Nothing was recorded on this thread. Choose another one above, or all.", 12, ABOVE + 14);
 }
 
 function drawPlace(scene: Scene, of: Head, place: Placed, offset: number): void {
