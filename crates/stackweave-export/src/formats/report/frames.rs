@@ -70,6 +70,12 @@ impl<'n> RecordedFrames<'n> {
             known.into_iter().map(|(function, line)| place(names.frame(function, line))).collect()
         })
     }
+
+    /// The frame of the same function without a line.
+    pub(super) fn without_line(&mut self, place: u32) -> u32 {
+        let found = self.names.without_line(place).map(|frame| u32::try_from(frame.index()));
+        found.and_then(Result::ok).unwrap_or(place)
+    }
 }
 
 /// The function of a frame that the recording says nothing of.

@@ -52,6 +52,12 @@ impl Names {
         self.strings.place(text)
     }
 
+    /// The frame of the same function without a line.
+    pub(super) fn without_line(&mut self, frame: u32) -> Option<FrameIndex> {
+        let function = self.table.frames().get(frame as usize)?.function;
+        Some(self.table.intern_frame(function, None))
+    }
+
     /// Writes all, when nothing is added any more.
     pub(super) fn write(mut self, head: &mut Map<String, Value>, blocks: &mut Blocks<'_>) -> io::Result<()> {
         let Self { table, strings } = &mut self;

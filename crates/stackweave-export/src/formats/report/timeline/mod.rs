@@ -8,6 +8,7 @@ mod counters;
 mod dense;
 mod instants;
 mod levels;
+mod samples;
 mod spans;
 mod tiles;
 mod track;
@@ -18,13 +19,14 @@ use serde_json::{Value, json};
 
 use self::counters::Counter;
 use self::levels::Levels;
+use self::samples::{Intervals, SampledStack};
 use self::spans::TimelineSpan;
 use self::track::Track;
 use super::blocks::Blocks;
 use super::frames::RecordedFrames;
 use super::head::Threads;
 use super::names::Names;
-use crate::activity::{Ending, Happening, NamedProcess, Span, What, visit_thread};
+use crate::activity::{Details, Ending, Happening, NamedProcess, Span, What, visit_thread};
 use crate::error::ExportError;
 use crate::source::Source;
 
@@ -37,8 +39,13 @@ pub(super) fn write(
 ) -> Result<Value, ExportError> {
     let duration = source.time_range().end;
     let levels = Levels::of(duration);
-    let mut timeline =
-        Timeline { threads, frames: RecordedFrames::new(source, names), duration, counters: BTreeMap::new() };
+    let mut timeline = Timeline {
+        threads,
+        frames: RecordedFrames::new(source, names),
+        duration,
+        intervals: Intervals::default(),
+        counters: BTreeMap::new(),
+    };
     let mut tracks = Vec::new();
     for (process, named) in threads.processes.iter().enumerate() {
         for thread in &named.threads {
@@ -47,6 +54,10 @@ pub(super) fn write(
             visit_thread(source, (process, thread.number), &mut |happening| {
                 timeline.take(&mut track, happening, blocks)
             })?;
+            if !track.has_spans() && !timeline.intervals.is_empty() {
+                timeline.take_samples(source, (process, thread.number), &mut track, blocks)?;
+            }
+            timeline.intervals = Intervals::default();
             tracks.extend(track.finish(place, blocks)?);
         }
     }
@@ -61,6 +72,8 @@ struct Timeline<'t, 'n> {
     threads: &'t Threads<'t>,
     frames: RecordedFrames<'n>,
     duration: u64,
+    /// Those of the samples of the thread that is read.
+    intervals: Intervals,
     /// By process and frame.
     counters: BTreeMap<(usize, u32), Counter>,
 }
@@ -90,8 +103,44 @@ impl Timeline<'_, '_> {
                 self.counters.entry((told.process, *frame)).or_insert_with(new).add(told.time, *value);
                 Ok(())
             }
+            What::Sample { .. } => {
+                self.intervals.add(told.time);
+                Ok(())
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Reads a thread again that has samples and no spans.
+    fn take_samples(
+        &mut self,
+        source: &Source<'_>,
+        (process, thread): (usize, u32),
+        track: &mut Track,
+        blocks: &mut Blocks<'_>,
+    ) -> Result<(), ExportError> {
+        let dictionary = source.processes()[process].dictionary();
+        let mut sampled = SampledStack::new(self.intervals.median());
+        let (mut innermost_first, mut frames, mut over) = (Vec::new(), Vec::new(), Vec::new());
+        let mut add = |over: &mut Vec<TimelineSpan>| {
+            over.drain(..).try_for_each(|span| track.add(span, &Details::default(), blocks))
+        };
+        visit_thread(source, (process, thread), &mut |told| {
+            let What::Sample { stack, .. } = &told.what else { return Ok(()) };
+            innermost_first.clear();
+            innermost_first.extend(dictionary.frames_of(*stack));
+            frames.clear();
+            for number in innermost_first.iter().rev() {
+                frames.extend_from_slice(self.frames.chain(self.threads, process, *number));
+            }
+            for frame in &mut frames {
+                *frame = self.frames.without_line(*frame);
+            }
+            sampled.sample(told.time, &frames, &mut over);
+            add(&mut over)
+        })?;
+        sampled.finish(&mut over);
+        add(&mut over)
     }
 
     fn write_counters(self, blocks: &mut Blocks<'_>) -> Result<Vec<Value>, ExportError> {
