@@ -17,7 +17,9 @@ impl Hasher for AddressHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "each half by itself")]

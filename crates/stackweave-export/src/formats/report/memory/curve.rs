@@ -70,7 +70,9 @@ mod tests {
     #[test]
     fn the_highest_and_the_last_of_each_part_are_kept() {
         let mut curve = DeviceCurve::new(20_000);
-        [(1, 5), (2, 9), (3, 1), (11, 2), (12, 2)].map(|(time, bytes)| curve.add(time, bytes));
+        for (time, bytes) in [(1, 5), (2, 9), (3, 1), (11, 2), (12, 2)] {
+            curve.add(time, bytes);
+        }
         let points = curve.finish().points;
         let told: Vec<_> = points.iter().map(|point| (point.time_ns, point.heap.unwrap_or(0))).collect();
         assert_eq!(told, [(2, 9), (3, 1), (11, 2), (12, 2)]);

@@ -32,7 +32,8 @@ pub(super) struct DeviceHistory {
     pub(super) rows: Rows,
     /// The curve of each process.
     pub(super) curves: Vec<(core::ops::Range<u64>, MemoryTimeline)>,
-    pub(super) scale: Scale,
+    /// How the process that is read counts.
+    scale: Scale,
     peak: Option<Peak>,
     live: Live,
     curve: DeviceCurve,
@@ -82,19 +83,22 @@ impl DeviceHistory {
         self.scale.whole(self.live.bytes())
     }
 
-    fn halve(&mut self) {
-        let Some(places) = self.moments.halve() else { return };
+    /// Half as many moments, if there are more than few. Whether there were.
+    fn halve(&mut self) -> bool {
+        let Some(places) = self.moments.halve() else { return false };
         let places: Vec<u16> = places.into_iter().map(|place| u16::try_from(place).unwrap_or(u16::MAX)).collect();
         self.rows.move_to(&places);
         self.live.move_to(&places);
+        true
     }
 
     /// The events of a process are over.
     fn finish(&mut self, process: usize, life: core::ops::Range<u64>) {
         self.moments.pass_all();
-        let live = core::mem::take(&mut self.live);
+        let left = core::mem::take(&mut self.live);
         let (_, mut now) = self.now(process);
-        live.finish(&mut now);
+        left.finish(&mut now);
+        while self.rows.are_too_many() && self.halve() {}
         self.moments.restart();
         let curve = core::mem::replace(&mut self.curve, DeviceCurve::new(self.duration)).finish();
         if !curve.points.is_empty() {
@@ -119,7 +123,9 @@ pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, DeviceHistor
         }
         has_any = true;
         let scale = Scale::of(process);
-        devices.values_mut().for_each(|device| device.scale = scale);
+        for device in devices.values_mut() {
+            device.scale = scale;
+        }
         let began = source.began(process);
         let until = source.options().part.range.as_ref().map(|range| 0..range.end.saturating_sub(began));
         let mut reading = Reading { source, place, process, began, wanted: HashMap::new() };
@@ -130,7 +136,9 @@ pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, DeviceHistor
             ControlFlow::Continue(())
         })?;
         let life = lifetime(process, began);
-        devices.values_mut().for_each(|device| device.finish(place, life.clone()));
+        for device in devices.values_mut() {
+            device.finish(place, life.clone());
+        }
     }
     Ok(has_any)
 }
@@ -175,4 +183,59 @@ impl Reading<'_, '_> {
 
 fn block(taken: &Taken, is_wanted: bool, now: &Now<'_>) -> Block {
     Block { size: taken.size, stack: taken.stack, first: now.passed, is_wanted }
+}
+
+#[cfg(test)]
+mod tests {
+    use stackweave_testkit::random::Random;
+
+    use super::*;
+
+    const STEPS: usize = 1_000;
+
+    /// Tells of blocks that are there for some steps: what is live of each of 5 stacks at each step.
+    fn tell(device: &mut DeviceHistory, random: &mut Random) -> Vec<[u64; 5]> {
+        let mut live = vec![[0; 5]; STEPS + 1];
+        let mut ends: Vec<Vec<u64>> = vec![Vec::new(); STEPS + 1];
+        for step in 1..=STEPS {
+            let time = step as u64;
+            for address in core::mem::take(&mut ends[step]) {
+                device.event(0, (time, time), |live, now| live.free(1, address, now));
+            }
+            for place in 0..20 {
+                let (stack, end) = (random.below(5), step + 1 + random.below(STEPS));
+                let address = time << 16 | place << 4 | 1;
+                device.event(0, (time, time), |live, now| {
+                    let stack = u32::try_from(stack).unwrap_or(0);
+                    live.allocate(address, Block { size: 8, stack, first: now.passed, is_wanted: true }, now);
+                });
+                if let Some(ends) = ends.get_mut(end) {
+                    ends.push(address);
+                }
+                live[step..end.min(STEPS + 1)].iter_mut().for_each(|live| live[stack] += 8);
+            }
+        }
+        live
+    }
+
+    #[test]
+    fn too_many_rows_become_fewer_moments_that_are_as_true() {
+        let seed = 7;
+        let mut device = DeviceHistory::new(Moments::new(0, STEPS as u64, Some(434)), None, STEPS as u64);
+        device.rows = Rows::at_most(3_000);
+        let expected = tell(&mut device, &mut Random::new(seed));
+        device.finish(0, 0..STEPS as u64);
+        let times = device.moments.times().to_vec();
+        assert!((2..=60).contains(&times.len()), "{times:?}");
+        assert!(times.contains(&434) && times.last() == Some(&(STEPS as u64)), "{times:?}");
+        for (place, time) in times.iter().enumerate() {
+            let mut live = [0; 5];
+            for (stay, weight) in device.rows.iter() {
+                if (usize::from(stay.first)..usize::from(stay.behind)).contains(&place) {
+                    live[stay.stack as usize] += weight.bytes;
+                }
+            }
+            assert_eq!(live, expected[usize::try_from(*time).unwrap_or(0)], "at {time}, seed {seed}");
+        }
+    }
 }

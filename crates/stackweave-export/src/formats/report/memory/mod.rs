@@ -19,6 +19,7 @@ use stackweave_profile::memory::{MemoryQuery, MemoryReport, MemoryTimeline, read
 
 use self::history::{DeviceHistory, Peak};
 use self::moments::Moments;
+use self::scale::Scale;
 use self::tree::StackTree;
 use super::blocks::{Blocks, Columns};
 use super::frames::RecordedFrames;
@@ -119,14 +120,15 @@ fn write_moments(
         let process = &source.processes()[stay.process as usize];
         let node = tree.node((stay.process, stay.stack), process, frames, threads);
         let sum = rows.entry((stay.first, stay.behind - stay.first, node)).or_default();
-        *sum = (sum.0 + weight.bytes, sum.1 + weight.blocks);
+        let scale = Scale::of(process);
+        *sum = (sum.0 + scale.whole(weight.bytes), sum.1 + scale.whole(weight.blocks));
     }
     let mut columns = Columns::default();
     columns.plain(rows.keys().map(|(_, _, node)| (*node).into()));
     columns.plain(rows.keys().map(|(first, ..)| (*first).into()));
     columns.plain(rows.keys().map(|(_, count, _)| (*count).into()));
-    columns.plain(rows.values().map(|(bytes, _)| history.scale.whole(*bytes)));
-    columns.plain(rows.values().map(|(_, blocks)| history.scale.whole(*blocks)));
+    columns.plain(rows.values().map(|(bytes, _)| *bytes));
+    columns.plain(rows.values().map(|(_, blocks)| *blocks));
     Ok(json!({
         "times": history.moments.times(),
         "nodes": tree.nodes(),

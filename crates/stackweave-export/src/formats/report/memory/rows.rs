@@ -18,12 +18,23 @@ pub(super) struct Stay {
 }
 
 /// The rows of one device.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rows {
     all: HashMap<Stay, Weight>,
+    most: usize,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self::at_most(MOST)
+    }
 }
 
 impl Rows {
+    pub(super) fn at_most(most: usize) -> Self {
+        Self { all: HashMap::new(), most }
+    }
+
     /// Something is not there any more. Nothing is kept of what no moment has seen.
     pub(super) fn add(&mut self, stay: Stay, weight: Weight) {
         if stay.first < stay.behind {
@@ -44,7 +55,7 @@ impl Rows {
     }
 
     pub(super) fn are_too_many(&self) -> bool {
-        self.all.len() > MOST
+        self.all.len() > self.most
     }
 
     /// Moments have these places now.

@@ -32,7 +32,9 @@ impl Counter {
         }
         self.points.push((time, value));
         if self.points.len() > MOST {
-            core::mem::take(&mut self.points).into_iter().for_each(|point| self.put(point));
+            for point in core::mem::take(&mut self.points) {
+                self.put(point);
+            }
         }
     }
 
@@ -75,7 +77,9 @@ mod tests {
     #[test]
     fn few_points_are_kept_in_the_order_of_time() {
         let mut counter = Counter::new(100);
-        [(5, 1.0), (2, 2.0), (9, f64::NAN), (7, 3.0)].map(|(time, value)| counter.add(time, value));
+        for (time, value) in [(5, 1.0), (2, 2.0), (9, f64::NAN), (7, 3.0)] {
+            counter.add(time, value);
+        }
         assert_eq!(counter.into_points(), [(2, 2.0), (5, 1.0), (7, 3.0)]);
     }
 
