@@ -9,6 +9,7 @@ pub mod native_names;
 pub mod readers;
 pub mod report;
 pub mod tape;
+pub mod timelines;
 pub mod traced;
 pub mod trees;
 
