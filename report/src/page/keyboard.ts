@@ -16,7 +16,11 @@ export function onKey(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isHelpShown.value) return;
   const searchBox = document.getElementById("search");
   if (isWriting(event.target)) {
-    if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
+    if (event.key === "Escape" && event.target instanceof HTMLElement) {
+      event.target.blur();
+      // Chromium would empty the search.
+      event.preventDefault();
+    }
     return;
   }
   if (event.key === "/") {
