@@ -47,7 +47,7 @@ export class Opened {
     page.on("console", (message) => {
       if (["error", "warn"].includes(message.type())) this.problems.push(`console: ${message.text()}`);
     });
-    page.on("pageerror", (error) => this.problems.push(`error: ${error instanceof Error ? error.message : error}`));
+    page.on("pageerror", (error) => this.problems.push(`error: ${error instanceof Error ? error.stack : error}`));
     page.on("request", (request) => this.requests.push(request.url()));
   }
 

@@ -44,7 +44,6 @@ def expected_of_calls(folder):
         "pstats": sorted([*key, *row[:2], round(row[2] * 1e9), round(row[3] * 1e9)] for key, row in stats.stats.items()),
         "everything": rows(recording.top(all=True), 1e9),
         "default": rows(recording.top(), 1e9),
-        "python": rows(recording.top(kinds=["python"]), 1e9),
         "range": {
             "startNs": round(start * 1e9),
             "endNs": round(end * 1e9),

@@ -1,0 +1,82 @@
+// What the exports say of the recordings whose pages are tested, and what the engine of a page says.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "puppeteer-core";
+import type { Table } from "../../src/engine/table";
+import { fileOf, functionName, type Names } from "../../src/shared/names";
+import { type Filter, type Selection, SHOW_DEFAULT } from "../../src/shared/selection";
+import { PAGES } from "./opened";
+
+/** Name, file, line, calls, primitive calls, own, total. */
+export type Row = [string, string | null, number | null, number, number, number, number];
+
+export interface Expected {
+  calls: {
+    /** File, line, name, primitive calls, calls, own, total: as `pstats.Stats` has them. */
+    pstats: [string, number, string, number, number, number, number][];
+    everything: Row[];
+    default: Row[];
+    range: { startNs: number; endNs: number; rows: Row[] };
+    before: Row[];
+    /** Spans that the export to Chrome's format has. */
+    spans: number;
+  };
+  memory: { measures: Record<string, Row[]>; heap: Heap };
+}
+
+export interface Heap {
+  totals: Record<string, number>;
+}
+
+export const expected = JSON.parse(readFileSync(join(PAGES, "expected.json"), "utf8")) as Expected;
+
+export function selectionOf(
+  measure: Selection["measure"],
+  filter: Partial<Filter> = {},
+  range: Selection["range"] = null,
+): Selection {
+  return { measure, device: -1, threads: null, range, filter: { ...SHOW_DEFAULT, ...filter } };
+}
+
+export const EVERYTHING: Partial<Filter> = { internals: true };
+
+/** What the engine answers, with columns as plain arrays. */
+export function asked<T>(page: Page, method: string, ...of: unknown[]): Promise<T> {
+  return page.evaluate(
+    async (name, given) => {
+      type Ask = (method: string, ...of: unknown[]) => Promise<unknown>;
+      const answer = await (globalThis as unknown as { stackweave: { ask: Ask } }).stackweave.ask(name, ...given);
+      const isColumn = (value: unknown): value is Uint32Array => ArrayBuffer.isView(value);
+      return JSON.parse(JSON.stringify(answer, (_, value) => (isColumn(value) ? Array.from(value) : value)));
+    },
+    method,
+    of,
+  ) as Promise<T>;
+}
+
+/** The functions of a selection, as rows. */
+export async function rowsOf(page: Page, selection: Selection): Promise<Row[]> {
+  const { names } = await asked<{ names: Names }>(page, "open");
+  const table = await asked<Table>(page, "table", selection);
+  const { function: functions, calls, primitiveCalls, own, total } = table.functionsColumns;
+  return Array.from(functions, (of, row): Row => {
+    const line = names.functions.line[of]!;
+    const where = [fileOf(names, of) ?? null, line > 0 ? line : null] as const;
+    return [functionName(names, of), ...where, calls[row]!, primitiveCalls[row]!, own[row]!, total[row]!];
+  });
+}
+
+function inOrder<T>(rows: T[]): T[] {
+  return rows
+    .map((row) => [JSON.stringify(row), row] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, row]) => row);
+}
+
+/** The same rows in whatever order. */
+export function assertSameRows<T>(actual: T[], wanted: T[], what: string): void {
+  assert.ok(wanted.length > 3, `${what}: there is something to compare`);
+  assert.deepEqual(inOrder(actual), inOrder(wanted), what);
+}
