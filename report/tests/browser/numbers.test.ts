@@ -1,8 +1,22 @@
 // Numbers on the page are those of the exports, and of the commands.
 
+import assert from "node:assert/strict";
+import type { DiffTable } from "../../src/engine/diff";
+import type { Sight } from "../../src/engine/timeline";
+import type { Head, NamedAmounts } from "../../src/shared/format";
+import { functionName, type Names } from "../../src/shared/names";
 import { countText, timeText } from "../../src/shared/units";
 import { inBrowsers } from "./browsers";
-import { assertSameRows, EVERYTHING, expected, rowsOf, selectionOf } from "./numbers";
+import {
+  asked,
+  assertSameRows,
+  EVERYTHING,
+  expected,
+  type HeapAmounts,
+  type Row,
+  rowsOf,
+  selectionOf,
+} from "./numbers";
 import { Opened } from "./opened";
 
 inBrowsers(["chromium", "firefox"], "functions have the numbers of pstats, and of stackweave top", async (browser) => {
@@ -51,11 +65,83 @@ inBrowsers(["chromium"], "the table shows the numbers that it has", async (brows
   await opened.close();
 });
 
+inBrowsers(
+  ["chromium", "firefox"],
+  "functions of a time have the numbers of stackweave top --from --to",
+  async (browser) => {
+    const opened = await Opened.open(browser, "calls");
+    const { startNs, endNs, rows } = expected.calls.range;
+    const ofRange = await rowsOf(opened.page, selectionOf("time", {}, [startNs, endNs]));
+    assertSameRows(ofRange, rows, "a range");
+    await opened.close();
+  },
+);
+
+inBrowsers(["chromium"], "changes have the numbers of both recordings", async (browser) => {
+  const opened = await Opened.open(browser, "calls");
+  const { names } = await asked<{ names: Names }>(opened.page, "open");
+  const table = await asked<DiffTable>(opened.page, "diffTable", selectionOf("time"));
+  const columns = table.functionsColumns;
+  const sideOf = (calls: Float64Array, own: Float64Array, total: Float64Array) =>
+    Array.from(columns.function, (of, row) => [functionName(names, of), calls[row]!, own[row]!, total[row]!] as const)
+      .filter(([, ...numbers]) => numbers.some((number) => number !== 0))
+      .map((row) => [...row]);
+  const wanted = (rows: Row[]) => rows.map(([name, , , calls, , own, total]) => [name, calls, own, total]);
+  assertSameRows(
+    sideOf(columns.beforeCalls, columns.beforeOwn, columns.beforeTotal),
+    wanted(expected.calls.before),
+    "before",
+  );
+  assertSameRows(
+    sideOf(columns.afterCalls, columns.afterOwn, columns.afterTotal),
+    wanted(expected.calls.default),
+    "after",
+  );
+  await opened.close();
+});
+
+inBrowsers(["chromium"], "the timeline has the spans of the export to Chrome's format", async (browser) => {
+  const opened = await Opened.open(browser, "calls");
+  const { head } = await asked<{ head: Head }>(opened.page, "open");
+  let spans = 0;
+  for (const track of head.timeline!.tracks.keys()) {
+    const window = { from: 0, to: head.durationNs, pixelNs: 0, depthLimit: 10_000, most: Number.MAX_SAFE_INTEGER };
+    const { level, sightColumns } = await asked<Sight>(opened.page, "timeline", track, window);
+    assert.equal(level, 0, "each span by itself");
+    spans += sightColumns.begin.length;
+  }
+  assert.equal(spans, expected.calls.spans);
+  await opened.close();
+});
+
 inBrowsers(["chromium"], "memory has the numbers of stackweave top and heap", async (browser) => {
   const opened = await Opened.open(browser, "memory");
   for (const [measure, wanted] of Object.entries(expected.memory.measures)) {
     const rows = await rowsOf(opened.page, selectionOf(measure as "peak"));
     assertSameRows(rows, wanted, measure);
   }
+  const { head } = await asked<{ head: Head }>(opened.page, "open");
+  const [device] = head.memory!.devices;
+  const { heap } = expected.memory;
+  assert.deepEqual(amountsOf(device!), amountsOfHeap(heap.totals));
+  for (const part of ["threads", "allocators"] as const) {
+    const named = (rows: unknown[][]) => rows.map((row) => JSON.stringify(row)).sort();
+    const wanted = heap[part].map((row) => [row.name, amountsOfHeap(row)]);
+    assert.deepEqual(named(device![part].map((row) => [row.name, amountsOf(row)])), named(wanted), part);
+  }
   await opened.close();
 });
+
+type Amounts = Pick<NamedAmounts, "peak" | "live" | "allocated" | "temporary">;
+
+function amountsOf({ peak, live, allocated, temporary }: Amounts): number[] {
+  return [peak, live, allocated, temporary].flatMap(({ bytes, blocks }) => [bytes, blocks]);
+}
+
+function amountsOfHeap(of: HeapAmounts): number[] {
+  const [peak, live] = [
+    [of.peak_bytes, of.peak_blocks],
+    [of.live_bytes, of.live_blocks],
+  ];
+  return [...peak!, ...live!, of.bytes, of.allocations, of.temporary_bytes, of.temporary];
+}

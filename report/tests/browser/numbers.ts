@@ -26,8 +26,22 @@ export interface Expected {
   memory: { measures: Record<string, Row[]>; heap: Heap };
 }
 
+/** Of what `stackweave heap --json` writes. */
 export interface Heap {
-  totals: Record<string, number>;
+  totals: HeapAmounts;
+  threads: (HeapAmounts & { name: string })[];
+  allocators: (HeapAmounts & { name: string })[];
+}
+
+export interface HeapAmounts {
+  allocations: number;
+  bytes: number;
+  live_blocks: number;
+  live_bytes: number;
+  peak_blocks: number;
+  peak_bytes: number;
+  temporary: number;
+  temporary_bytes: number;
 }
 
 export const expected = JSON.parse(readFileSync(join(PAGES, "expected.json"), "utf8")) as Expected;
