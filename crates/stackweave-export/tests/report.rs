@@ -231,3 +231,10 @@ fn what_was_before_a_change_is_in_the_same_tables() {
     let expected = json!({"title": "random", "wallNs": "0", "durationNs": before.time_range().unwrap().end});
     assert_eq!(page.head["before"], expected);
 }
+
+#[test]
+fn what_a_tracer_noted_is_told() {
+    let page = Page::of(&traced().recording(), &ExportOptions::default());
+    let expected = ["1 function was demoted: other", "12 repairs"].map(|note| format!("The tracer noted: {note}."));
+    assert_eq!(page.head["remarks"], json!(expected));
+}

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
-use stackweave_profile::{Measure, memory};
+use stackweave_profile::{Measure, TraceNotes, memory};
 
 use super::trees::Trees;
 use crate::activity::NamedProcess;
+use crate::error::ExportError;
 use crate::source::Source;
 
 /// The threads of all processes, by their places in the report.
@@ -42,9 +43,10 @@ impl<'a> Threads<'a> {
 }
 
 /// What has to be known about all of it, when everything is read: a sentence each.
-pub(super) fn remarks(source: &Source<'_>, trees: &Trees) -> Vec<String> {
+pub(super) fn remarks(source: &Source<'_>, trees: &Trees) -> Result<Vec<String>, ExportError> {
     let mut remarks = part_of(source);
     remarks.extend(source.report());
+    remarks.extend(tracers_notes(source)?);
     if trees.told.is_empty() {
         let has_sums = source.processes().iter().any(memory::has_no_history);
         let why =
@@ -55,7 +57,18 @@ pub(super) fn remarks(source: &Source<'_>, trees: &Trees) -> Vec<String> {
         let is_part = source.options().part.range.is_some();
         remarks.extend(memory::remarks(source.processes(), Measure::PeakBytes, is_part));
     }
-    remarks
+    Ok(remarks)
+}
+
+/// What tracers have noted about their own work, such as calls that they stopped to record.
+fn tracers_notes(source: &Source<'_>) -> Result<Vec<String>, ExportError> {
+    let (mut told, processes) = (Vec::new(), source.processes());
+    for process in processes {
+        let of = if processes.len() > 1 { format!("Process {}: ", process.start().pid) } else { String::new() };
+        let notes = TraceNotes::read(process)?.sentences(process);
+        told.extend(notes.into_iter().map(|note| format!("{of}The tracer noted: {note}.")));
+    }
+    Ok(told)
 }
 
 /// That it is of a part only, if that was asked for.

@@ -49,7 +49,7 @@ fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), Export
     let memory = memory::write(source, &threads, &mut names, blocks)?;
     let runs = runs::write(source, &threads, &mut names, blocks)?;
     let sources = sources::write(source, &mut names, &trees.costs, blocks)?;
-    let mut remarks = head::remarks(source, &trees);
+    let mut remarks = head::remarks(source, &trees)?;
     remarks.extend(runs.problems);
 
     let mut head = head::head(source, &threads);
