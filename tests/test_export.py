@@ -37,7 +37,9 @@ MEMORY_FORMATS = {"pytorch": "out.pickle", "allocations": "out.csv", "memory-cur
 def report(path):
     """What the head of a report says, and a function that gives the bytes of a block."""
     with open(path, encoding="utf-8") as file:
-        blocks = dict(re.findall(r'<script type="application/vnd.stackweave" id="sw-(\w+)">([^<]*)</script>', file.read()))
+        blocks = dict(
+            re.findall(r'<script type="application/vnd.stackweave" id="sw-(\w+)">([^<]*)</script>', file.read())
+        )
 
     def block(name):
         return zlib.decompress(b64decode(blocks[str(name)], validate=True))
@@ -163,7 +165,9 @@ class Export(RecordingCase):
             self.assertRegex(said, r"Wrote out\.html \(report, .*\)\. Open it in a browser: file:///.*/out\.html\n")
         with open(self.out("mine.html"), "w") as file:
             file.write("mine")
-        self.assertEqual(command("-o", "mine.html"), (1, "stackweave: mine.html is there already; --force replaces it\n"))
+        self.assertEqual(
+            command("-o", "mine.html"), (1, "stackweave: mine.html is there already; --force replaces it\n")
+        )
         self.assertEqual(command("-o", "mine.html", "--force")[0], 0)
         head, _ = report(self.out("mine.html"))
         self.assertEqual([tree["nodes"] for tree in head["trees"]], [3])

@@ -4,6 +4,7 @@ import os
 
 import stackweave
 from tests.memory_support import MemoryCase, bytes_of_library, figures_of_library, of_library
+from tests.test_export import report
 from tests.test_memory_api import MEGABYTE
 
 
@@ -48,6 +49,19 @@ class Order(MemoryCase):
         path = memory.export(os.path.join(self.folder, "peak.svg"))
         with open(path) as file:
             self.assertIn("test_it_can_be_exported_after_its_end", file.read())
+
+    def test_a_report_has_the_same_sums(self):
+        with self.memory() as memory:
+            blocks = [self.take(MEGABYTE) for _ in range(3)]
+            self.give(blocks.pop())
+        head, _ = report(memory.export(os.path.join(self.folder, "memory.html")))
+        totals = {}
+        for tree in head["trees"]:
+            totals[tree["measure"]] = totals.get(tree["measure"], 0) + tree["total"]
+        self.assertEqual((totals["peak"], totals["live"]), (memory.peak().bytes, memory.leaks().bytes))
+        self.assertEqual(head["memory"]["devices"][0]["peak"]["bytes"], totals["peak"])
+        for block in blocks:
+            self.give(block)
 
     def test_many_recordings_after_each_other(self):
         for number in range(20):
