@@ -62,7 +62,7 @@ function Amount({ cost, all }: { cost: number | undefined; all: number }) {
   const share = all > 0 ? Math.max(0, Math.min(1, cost / all)) : 0;
   return (
     <td class="heat" title={costText(measure.value, cost)}>
-      <span class="fill" style={{ opacity: 0.05 + 0.6 * Math.sqrt(share) }} />
+      <span class="fill" style={{ opacity: 0.05 + 0.4 * Math.sqrt(share) }} />
       <span class="amount">{costText(measure.value, cost)}</span>
       <span class="share">{all > 0 ? shareText(share) : ""}</span>
     </td>
