@@ -43,7 +43,7 @@ fn tape(options: &[(&str, &str)]) -> MemoryTape {
     let mut tape = MemoryTape::with(&header(options), LedgerOptions::default());
     tape.tape.thread(1, 11, "main");
     tape.tape.thread(2, 12, "worker");
-    let take = |address, size, name: &str| Step::Take {
+    let taken = |address, size, name: &str| Step::Take {
         address,
         size,
         stack: vec![span(name), span("main")],
@@ -51,10 +51,10 @@ fn tape(options: &[(&str, &str)]) -> MemoryTape {
     };
     tape.tape.begin(1, 5, span("epoch"));
     for (thread, ticks, step) in [
-        (1, 10, take(0x1000, 60, "a")),
-        (2, 20, take(0x2000, 40, "b")),
+        (1, 10, taken(0x1000, 60, "a")),
+        (2, 20, taken(0x2000, 40, "b")),
         (1, 30, Step::Free { address: 0x1000 }),
-        (1, 40, take(0x3000, 7, "c")),
+        (1, 40, taken(0x3000, 7, "c")),
         (1, 50, Step::HostTake { device: 3, address: 0x1000, size: 500, stack: vec![span("d")] }),
     ] {
         tape.step(thread, ticks, &step);
