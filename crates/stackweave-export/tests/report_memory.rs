@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use common::memory::{MemoryTape, OWN_CURVE, memory, memory_of};
 use common::report::{Page, lines_of};
-use common::tape::{Tape, recording_of};
+use common::tape::{Tape, recording_of, stack_word};
 use serde_json::{Value, json};
 use stackweave_core::{Allocator, EventKind, RawFrame};
 use stackweave_export::ExportOptions;
@@ -276,19 +276,18 @@ fn a_sample_is_what_it_stands_for() {
 fn sums_have_no_history() {
     let mut tape = MemoryTape::started(&[("recorder", "memory"), ("memory.mode", "aggregate")]);
     let function = tape.tape.python("f", "/app/f.py", 1);
-    let total = |tape: &mut MemoryTape, words: &[u64]| tape.event((1, 100), &EventKind::MEMORY_TOTAL, words);
-    let words = EventKind::MEMORY_TOTAL.words();
     tape.allocate((1, 10), Allocator::Malloc, (0x1000, 100), &[Tape::at(function, 3)]);
-    let field = |name: &str| EventKind::MEMORY_TOTAL.fields.iter().position(|field| field.name == name).unwrap();
-    let mut row = vec![0; words];
-    row[field("device")] = (-1_i64).cast_unsigned();
-    for name in ["allocations", "live_blocks", "peak_blocks"] {
-        row[field(name)] = 1;
+    for kind in [EventKind::MEMORY_USAGE, EventKind::MEMORY_TOTAL] {
+        let value = |name: &str| match name {
+            "device" => (-1_i64).cast_unsigned(),
+            "stack" => stack_word(&[Tape::at(function, 3)]),
+            "thread" | "allocations" | "live_blocks" | "peak_blocks" => 1,
+            "bytes" | "live_bytes" | "peak_bytes" => 100,
+            _ => 0,
+        };
+        let words: Vec<u64> = kind.fields.iter().map(|field| value(&field.name)).collect();
+        tape.event((1, 100), &kind, &words);
     }
-    for name in ["bytes", "live_bytes", "peak_bytes"] {
-        row[field(name)] = 100;
-    }
-    total(&mut tape, &row);
     let page = page(&tape.tape.recording());
     let own = device(&page, -1);
     assert!(own["moments"].is_null());

@@ -45,8 +45,16 @@ fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), Export
     let mut names = Names::default();
     let threads = Threads::of(source);
     let trees = trees::write(source, &threads, &mut names, blocks)?;
-    let timeline = timeline::write(source, &threads, &mut names, blocks)?;
-    let memory = memory::write(source, &threads, &mut names, blocks)?;
+    // Each of them reads all events: millions are not read in vain.
+    let is_only_memory = trees.has_memory && !trees.has_time;
+    let mut timeline = Value::Null;
+    if !is_only_memory {
+        timeline = timeline::write(source, &threads, &mut names, blocks)?;
+    }
+    let mut memory = Value::Null;
+    if trees.has_memory {
+        memory = memory::write(source, &threads, &mut names, blocks)?;
+    }
     let runs = runs::write(source, &threads, &mut names, blocks)?;
     let sources = sources::write(source, &mut names, &trees.costs, blocks)?;
     let mut remarks = head::remarks(source, &trees)?;

@@ -1,7 +1,7 @@
 //! Who called whom: a tree for each measure, device and thread.
 
 use serde_json::{Value, json};
-use stackweave_profile::{FrameIndex, MeasuredProfile};
+use stackweave_profile::{FrameIndex, Measure, MeasuredProfile};
 
 use super::blocks::{Blocks, Columns};
 use super::costs::FunctionCosts;
@@ -21,6 +21,8 @@ pub(super) struct Trees {
     pub(super) told: Vec<Value>,
     pub(super) costs: FunctionCosts,
     pub(super) has_memory: bool,
+    /// Whether something took time, or was sampled.
+    pub(super) has_time: bool,
 }
 
 /// Writes the trees of the recording, and of the one before a change.
@@ -58,6 +60,7 @@ impl Trees {
             let frames = names.extend(part.profile.functions());
             let nodes = folded(&part.profile, MOST_NODES);
             self.has_memory |= part.profile.measure().is_memory();
+            self.has_time |= matches!(part.profile.measure(), Measure::WallTime | Measure::Samples);
             self.costs.add(&part, names, &frames);
             self.told.push(json!({
                 "measure": part.profile.measure().as_str(),
