@@ -36,6 +36,8 @@ export interface Head {
   frames: Block;
   trees: TreeInfo[];
   timeline: TimelineInfo | null;
+  /** What lines called, of recordings that say which line each call is made from; by thread. */
+  callLines: CallLinesInfo[];
   memory: MemoryInfo | null;
   sources: SourceInfo[];
   /** JSON: `RunInfo[]`. */
@@ -114,6 +116,18 @@ export type Tiles = number[];
 //
 // The columns of a dense tile: begin (differences), extent, depth, frame + 1 of what took most (0: no single one), calls,
 // busy time; all plain.
+
+/** What the lines of functions called, on one thread. */
+export interface CallLinesInfo {
+  thread: ThreadIndex;
+  rows: number;
+  /**
+   * Columns, all plain: frame (function and line of the caller), function that is called, calls, their time, and what of
+   * that counts for the line. A call inside another one of the same row adds nothing to the time of the row, and a call
+   * inside any other one from the same line of the file nothing to the line: a line took the sum of the last column.
+   */
+  block: Block;
+}
 
 export interface CounterInfo {
   name: string;

@@ -35,6 +35,11 @@ impl<'n> RecordedFrames<'n> {
         Self { names, processes: source.processes().iter().map(of).collect() }
     }
 
+    /// All names so far.
+    pub(super) const fn names(&self) -> &Names {
+        self.names
+    }
+
     /// The place of what a frame stands for: the innermost of several.
     pub(super) fn innermost(&mut self, threads: &Threads<'_>, process: usize, number: u32) -> u32 {
         match self.processes[process].innermost.get(number as usize) {

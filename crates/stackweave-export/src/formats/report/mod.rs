@@ -4,6 +4,7 @@
 //! written down in `report/src/shared/format.ts`.
 
 mod blocks;
+mod call_lines;
 mod costs;
 mod fold;
 mod frames;
@@ -24,6 +25,7 @@ use crate::error::ExportError;
 use crate::source::Source;
 
 use blocks::Blocks;
+use call_lines::CallLines;
 use head::Threads;
 use names::Names;
 
@@ -47,9 +49,9 @@ fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), Export
     let trees = trees::write(source, &threads, &mut names, blocks)?;
     // Each of them reads all events: millions are not read in vain.
     let is_only_memory = trees.has_memory && !trees.has_time;
-    let mut timeline = Value::Null;
+    let (mut timeline, mut call_lines) = (Value::Null, CallLines::default());
     if !is_only_memory {
-        timeline = timeline::write(source, &threads, &mut names, blocks)?;
+        timeline = timeline::write(source, &threads, &mut names, &mut call_lines, blocks)?;
     }
     let mut memory = Value::Null;
     if trees.has_memory {
@@ -64,6 +66,7 @@ fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), Export
     let mut tell = |part: &str, told: Value| head.insert(part.to_owned(), told);
     tell("trees", Value::Array(trees.told));
     tell("timeline", timeline);
+    tell("callLines", call_lines.into_told());
     tell("memory", memory);
     tell("runs", runs.block);
     tell("sources", sources);

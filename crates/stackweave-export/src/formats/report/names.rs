@@ -37,6 +37,12 @@ impl Names {
         self.table.frames().get(frame.index()).map(|frame| frame.function.index())
     }
 
+    /// What stands at a place of frames: the place of its function, that function, and the line.
+    pub(super) fn frame_at(&self, place: u32) -> Option<(usize, &Function, Option<u32>)> {
+        let frame = self.table.frames().get(place as usize)?;
+        Some((frame.function.index(), self.table.function(frame.function), frame.line))
+    }
+
     /// The place of a function, which is new or has one already.
     pub(super) fn function(&mut self, function: Function) -> usize {
         self.table.intern(function).index()

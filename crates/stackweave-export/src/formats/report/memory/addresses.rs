@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-pub(super) type AddressMap<V> = HashMap<u64, V, BuildHasherDefault<AddressHasher>>;
+pub(in super::super) type AddressMap<V> = HashMap<u64, V, BuildHasherDefault<AddressHasher>>;
 
 /// One multiplication, both halves of which are used: the map looks at the lowest bits and at the highest.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct AddressHasher(u64);
+pub(in super::super) struct AddressHasher(u64);
 
 const ODD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
 

@@ -23,6 +23,7 @@ use self::samples::{Intervals, SampledStack};
 use self::spans::TimelineSpan;
 use self::track::Track;
 use super::blocks::Blocks;
+use super::call_lines::CallLines;
 use super::frames::RecordedFrames;
 use super::head::Threads;
 use super::names::Names;
@@ -35,6 +36,7 @@ pub(super) fn write(
     source: &Source<'_>,
     threads: &Threads<'_>,
     names: &mut Names,
+    call_lines: &mut CallLines,
     blocks: &mut Blocks<'_>,
 ) -> Result<Value, ExportError> {
     let duration = source.time_range().end;
@@ -52,6 +54,7 @@ pub(super) fn write(
             let Some(place) = threads.place(process, thread.number) else { continue };
             let mut track = Track::new(levels);
             visit_thread(source, (process, thread.number), &mut |happening| {
+                call_lines.take(happening, threads, &mut timeline.frames);
                 timeline.take(&mut track, happening, blocks)
             })?;
             if !track.has_spans() && !timeline.intervals.is_empty() {
@@ -59,6 +62,7 @@ pub(super) fn write(
             }
             timeline.intervals = Intervals::default();
             tracks.extend(track.finish(place, blocks)?);
+            call_lines.finish_thread(place, blocks)?;
         }
     }
     if tracks.is_empty() {
