@@ -3,8 +3,10 @@
 import { type FunctionIndex, KINDS, type StringIndex } from "../shared/format";
 import type { Names } from "../shared/names";
 import type { Selection } from "../shared/selection";
+import { callsFrom, type LineCalls } from "./call-lines";
 import type { Context } from "./methods";
 import type { Report } from "./report";
+import { chosenRange } from "./selected";
 import { statisticsOf, walk } from "./statistics";
 import type { CallTree } from "./tree";
 
@@ -38,6 +40,13 @@ export interface SourceText {
   changed: boolean;
   /** By line. */
   functions: FunctionCost[];
+  /**
+   * Where the totals of lines are from: from lines that the trees have, or from the calls that were made from each line.
+   * `part`: these are known, but not for a part of the time.
+   */
+  totals: "trees" | "calls" | "part";
+  /** What was called from which line, by line. */
+  calls: LineCalls[];
   /** Lines that cost something, from the top to the bottom. */
   linesColumns: LineColumns;
 }
@@ -61,14 +70,39 @@ export function sourceMethods({ report, trees }: Context) {
       const info = report.head.sources.find((source) => source.file === file);
       const bytes = info ? await report.bytes(info.block) : null;
       const tree = await trees.get(selection);
+      const lines = lineCosts(report, await trees.get(selection, { lines: true }), file);
+      const totals = totalsOf(report, selection);
+      const calls = totals === "calls" ? await callsFrom(report, selection, tree, file) : [];
       return {
         all: tree.total[0]!,
         text: bytes && new TextDecoder().decode(bytes),
         changed: info?.changed ?? false,
         functions: functionCosts(report, tree, file),
-        linesColumns: lineCosts(report, await trees.get(selection, { lines: true }), file),
+        totals,
+        calls,
+        linesColumns: totals === "calls" ? withCalls(lines, calls) : lines,
       };
     },
+  };
+}
+
+function totalsOf({ head }: Report, selection: Selection): SourceText["totals"] {
+  if (selection.measure !== "time" || head.callLines.length === 0) return "trees";
+  return chosenRange(head, selection, "after") === null ? "calls" : "part";
+}
+
+/** Totals by the calls from lines. What is known of a whole function only is no total of its first line. */
+function withCalls(lines: LineColumns, calls: LineCalls[]): LineColumns {
+  const rows = new Map(Array.from(lines.line, (line, row) => [line, row]));
+  const totals = new Map(calls.map((of) => [of.line, of.total]));
+  const line = Uint32Array.from(new Set([...rows.keys(), ...totals.keys()])).sort();
+  const rowOf = (at: number) => rows.get(at) ?? -1;
+  const ofTree = (at: number) => (lines.isWhole[rowOf(at)] === 1 ? 0 : (lines.total[rowOf(at)] ?? 0));
+  return {
+    line,
+    own: Float64Array.from(line, (at) => lines.own[rowOf(at)] ?? 0),
+    total: Float64Array.from(line, (at) => Math.max(totals.get(at) ?? 0, ofTree(at))),
+    isWhole: Uint8Array.from(line, (at) => lines.isWhole[rowOf(at)] ?? 0),
   };
 }
 
@@ -111,8 +145,9 @@ export function lineCosts({ names }: Report, tree: CallTree, file: StringIndex):
   const last = lineOf.reduce((most, line) => Math.max(most, line), 0);
   const { own, total, there } = countedBy(tree, last + 1, (frame) => lineOf[frame]!);
   const whole = new Uint8Array(last + 1);
-  const isKnown = linesAreKnown(names);
-  for (const frame of new Set(tree.item.subarray(1))) {
+  const inTree = new Set(tree.item.subarray(1));
+  const isKnown = linesAreKnown(names, inTree);
+  for (const frame of inTree) {
     const line = lineOf[frame]!;
     if (line >= 0 && (frames.line[frame] === 0 || !isKnown)) whole[line] = 1;
   }
@@ -125,12 +160,14 @@ export function lineCosts({ names }: Report, tree: CallTree, file: StringIndex):
   };
 }
 
-/** Recordings of calls name a function by its first line; if there is no other line, none was recorded. */
-function linesAreKnown({ frames, functions }: Names): boolean {
-  return frames.line.some((line, frame) => {
+/** Trees of calls name a function by its first line; if there is no other line, none was recorded. */
+function linesAreKnown({ frames, functions }: Names, inTree: Set<number>): boolean {
+  for (const frame of inTree) {
     const of = frames.function[frame]!;
-    return KINDS[functions.kind[of]!] !== "native" && line !== 0 && line !== functions.line[of];
-  });
+    const line = frames.line[frame]!;
+    if (KINDS[functions.kind[of]!] !== "native" && line !== 0 && line !== functions.line[of]) return true;
+  }
+  return false;
 }
 
 /** Own and total costs by whatever `of` says of an item; what it says a negative number of is left out. */

@@ -68,15 +68,20 @@ class Page {
   }
 }
 
+/** `[caller, line, called, calls, total, what of it counts for the line]`. */
+export type CallSample = [caller: string, line: number, called: string, calls: number, total: number, ofLine: number];
+
 interface ReportSample {
   functions: FunctionSample[];
   trees: TreeSample[];
   sources?: Record<string, string>;
   runs?: RunInfo[];
+  /** By thread. */
+  calls?: CallSample[][];
 }
 
 /** Opens a report with these functions, trees and sources, through all of the decoding. */
-export async function reportOf({ functions, trees, sources = {}, runs }: ReportSample): Promise<Report> {
+export async function reportOf({ functions, trees, sources = {}, runs, calls = [] }: ReportSample): Promise<Report> {
   const page = new Page();
   const strings: string[] = [];
   const string = (text: string) => {
@@ -108,6 +113,15 @@ export async function reportOf({ functions, trees, sources = {}, runs }: ReportS
       block,
     };
   });
+  const callLines = calls.map((rows, thread) => {
+    const number = (name: string) => functions.findIndex((sample) => sample.name === name);
+    const block = page.columns(
+      rows.map(([caller, line]) => frameIn(frames, number(caller), line)),
+      rows.map(([, , called]) => number(called)),
+      ...[3, 4, 5].map((at) => rows.map((row) => row[at] as number)),
+    );
+    return { thread, rows: rows.length, block };
+  });
   const texts = Object.entries(sources).map(([file, text]) => ({
     file: string(file),
     changed: false,
@@ -116,6 +130,7 @@ export async function reportOf({ functions, trees, sources = {}, runs }: ReportS
   const head: Partial<Head> = {
     format: 1,
     trees: infos,
+    callLines,
     sources: texts,
     functions: page.columns(...columns),
     frames: page.columns(
@@ -130,19 +145,20 @@ export async function reportOf({ functions, trees, sources = {}, runs }: ReportS
   return Report.open(async (block) => (block === "head" ? texted : page.texts[block]!));
 }
 
+function frameIn(frames: [number, number][], of: number, line: number): number {
+  const known = frames.findIndex(([f, l]) => f === of && l === line);
+  return known >= 0 ? known : frames.push([of, line]) - 1;
+}
+
 /** A tree as columns, callers first; frames are numbered as they come. */
 function flattened(tree: TreeSample, functions: FunctionSample[], frames: [number, number][]) {
   const flat = { back: [0], frame: [0], calls: [0], own: [tree.own ?? 0] };
-  const frameOf = (of: number, line: number) => {
-    const known = frames.findIndex(([f, l]) => f === of && l === line);
-    return known >= 0 ? known : frames.push([of, line]) - 1;
-  };
   const add = (parent: number, [name, line, calls, own, ...below]: NodeSample) => {
     const of = functions.findIndex((sample) => sample.name === name);
     if (of < 0) throw new Error(`there is no function ${name}`);
     const node = flat.back.push(0) - 1;
     flat.back[node] = node - parent;
-    flat.frame.push(frameOf(of, line));
+    flat.frame.push(frameIn(frames, of, line));
     flat.calls.push(calls);
     flat.own.push(own);
     for (const child of below) add(node, child);

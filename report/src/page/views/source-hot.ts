@@ -13,8 +13,11 @@ export interface HotLines {
   from(line: number, step: 1 | -1): number | undefined;
 }
 
-export function hotLines(columns: LineColumns): HotLines {
-  const costs = columns.own.some((cost) => cost > 0) ? columns.own : columns.total;
+/** Lines are hot by their own costs, or if there are none by their totals; `byBoth`: by whatever is more. */
+export function hotLines(columns: LineColumns, byBoth = false): HotLines {
+  const { own, total } = columns;
+  const hasOwn = own.some((cost) => cost > 0);
+  const costs = byBoth ? own.map((cost, row) => Math.max(cost, total[row]!)) : hasOwn ? own : total;
   const rows = [...costs.keys()].sort((a, b) => costs[b]! - costs[a]!);
   const most = rows.length > 0 ? costs[rows[0]!]! : 0;
   const byCost = rows

@@ -1,12 +1,11 @@
 // One line of a file.
 
+import type { LineCalls } from "../../engine/call-lines";
 import type { FunctionCost } from "../../engine/source";
-import { functionName } from "../../shared/names";
 import { costText, shareText } from "../../shared/units";
-import { useFound } from "../found";
-import { measure, names, select, selected } from "../state";
+import { measure } from "../state";
 import { type Open, type Token, tokensOf } from "./source-python";
-import { Chip } from "./table-cells";
+import { CalledTags, FunctionTag } from "./source-tags";
 
 export interface LineCost {
   own: number;
@@ -22,10 +21,12 @@ interface Properties {
   cost: LineCost | undefined;
   all: number;
   functions: FunctionCost[] | undefined;
+  /** What was called from the line; `null` if that is known of no line. */
+  calls: LineCalls | undefined | null;
   isCurrent: boolean;
 }
 
-export function LineRow({ line, text, open, cost, all, functions, isCurrent }: Properties) {
+export function LineRow({ line, text, open, cost, all, functions, calls, isCurrent }: Properties) {
   return (
     <tr aria-rowindex={line + 1} class={isCurrent ? "current" : ""} data-line={line}>
       <Amount cost={cost?.own} all={all} />
@@ -38,9 +39,10 @@ export function LineRow({ line, text, open, cost, all, functions, isCurrent }: P
         ))}
         {cost?.isWhole && (
           <span class="tag" title="Which lines of the function cost how much was not recorded">
-            whole function
+            {calls === null ? "whole function" : "own cost of the whole function"}
           </span>
         )}
+        {calls && <CalledTags calls={calls} all={all} />}
       </td>
     </tr>
   );
@@ -66,23 +68,5 @@ function Amount({ cost, all }: { cost: number | undefined; all: number }) {
       <span class="amount">{costText(measure.value, cost)}</span>
       <span class="share">{all > 0 ? shareText(share) : ""}</span>
     </td>
-  );
-}
-
-function FunctionTag({ of, all }: { of: FunctionCost; all: number }) {
-  const found = useFound();
-  const name = functionName(names(), of.function);
-  const costs = `own ${costText(measure.value, of.own)}, total ${costText(measure.value, of.total)}`;
-  return (
-    <button
-      type="button"
-      class={`tag function-tag ${found?.[of.function] === 1 ? "found" : ""}`}
-      aria-pressed={selected.value === of.function}
-      title={`${name}: ${costs}. Click: select it in all views.`}
-      onClick={() => select(of.function)}
-    >
-      <Chip of={of.function} />
-      <bdi>{name}</bdi> {all > 0 && shareText(of.total / all)}
-    </button>
   );
 }

@@ -1,6 +1,7 @@
 // The text of a file, with what its lines cost.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { LineCalls } from "../../engine/call-lines";
 import type { FunctionCost, SourceText } from "../../engine/source";
 import type { FunctionIndex, StringIndex } from "../../shared/format";
 import { functionName } from "../../shared/names";
@@ -51,6 +52,11 @@ function functionsByLine(functions: FunctionCost[]): Map<number, FunctionCost[]>
   return byLine;
 }
 
+/** `null` if it is not known what lines called. */
+function callsByLine({ totals, calls }: SourceText): Map<number, LineCalls> | null {
+  return totals === "calls" ? new Map(calls.map((of) => [of.line, of])) : null;
+}
+
 function Lines({ source, path }: { source: SourceText; path: string }) {
   const scroller = useRef<HTMLDivElement>(null);
   const [cursor, setCursor] = useState(0);
@@ -58,8 +64,9 @@ function Lines({ source, path }: { source: SourceText; path: string }) {
   const opens = useMemo(() => (/\.pyi?$/.test(path) ? opensOf(lines) : null), [lines]);
   const longest = useMemo(() => lines.reduce((most, line) => Math.max(most, line.length), 0), [lines]);
   const costs = useMemo(() => costsOf(source), [source]);
-  const hot = useMemo(() => hotLines(source.linesColumns), [source]);
+  const hot = useMemo(() => hotLines(source.linesColumns, source.totals === "calls"), [source]);
   const functions = useMemo(() => functionsByLine(source.functions), [source]);
+  const calls = useMemo(() => callsByLine(source), [source]);
   const { from, to } = useRowsInSight(scroller, lines.length, ROW);
   const of = selected.value;
   const ofLine = of === null ? 0 : names().functions.line[of]!;
@@ -99,13 +106,24 @@ function Lines({ source, path }: { source: SourceText; path: string }) {
           This file was written to after the recording: lines may have moved.
         </p>
       )}
+      {source.totals === "part" && (
+        <p class="changed" role="note">
+          What the calls from each line took is known for all of the time only. Take the chosen time away to see it.
+        </p>
+      )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys. */}
       <section class="lines" ref={scroller} tabIndex={0} aria-label="Lines">
         <table aria-rowcount={lines.length + 1} style={{ minWidth: `calc(${Math.min(longest, 500)}ch + 330px)` }}>
           <thead>
             <tr aria-rowindex={1}>
               <th scope="col">Own</th>
-              <th scope="col">Total</th>
+              {calls ? (
+                <th scope="col" title="What the calls that were made from the line took">
+                  In calls
+                </th>
+              ) : (
+                <th scope="col">Total</th>
+              )}
               <th scope="col">Line</th>
               <th scope="col" class="code">
                 Text
@@ -125,6 +143,7 @@ function Lines({ source, path }: { source: SourceText; path: string }) {
                   cost={costs.get(line)}
                   all={source.all}
                   functions={functions.get(line)}
+                  calls={calls === null ? null : calls.get(line)}
                   isCurrent={line === cursor}
                 />
               );

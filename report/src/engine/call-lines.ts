@@ -1,0 +1,87 @@
+// What lines took by the calls that were made from them, where a recording says which line each call is made from.
+
+import { type FunctionIndex, ORIGINS, type StringIndex } from "../shared/format";
+import type { Names } from "../shared/names";
+import type { Selection } from "../shared/selection";
+import { seenFunctions } from "./filter";
+import type { Report } from "./report";
+import { statisticsOf } from "./statistics";
+import type { CallTree } from "./tree";
+
+/** A function that was called from a line. */
+export interface Called {
+  function: FunctionIndex;
+  calls: number;
+  /** What these calls took; a call inside another one of them is not counted again. */
+  total: number;
+}
+
+/** What was called from a line of a file. */
+export interface LineCalls {
+  line: number;
+  /** What the calls took together: what is inside of two of them counts once. */
+  total: number;
+  /** The costliest first. */
+  called: Called[];
+  /** How many functions more were called. */
+  others: number;
+}
+
+/** No more functions are told of a line. */
+const MOST_CALLED = 8;
+
+/** The calls that were made from the lines of a file, by line, on the threads that are selected. `tree` is of functions. */
+export async function callsFrom(
+  report: Report,
+  selection: Selection,
+  tree: CallTree,
+  file: StringIndex,
+): Promise<LineCalls[]> {
+  const { frames, functions } = report.names;
+  const isSeen = seenIn(report.names, selection, tree);
+  const lines = new Map<number, { total: number; called: Map<FunctionIndex, Called> }>();
+  for (const info of report.head.callLines) {
+    if (selection.threads && !selection.threads.includes(info.thread)) continue;
+    const columns = await report.columns(info.block);
+    const [frame, callee] = [columns.small(), columns.small()];
+    const [calls, total, ofLine] = [columns.plain(), columns.plain(), columns.plain()];
+    for (let row = 0; row < frame.length; row++) {
+      const caller = frames.function[frame[row]!]!;
+      if (functions.file[caller] !== file + 1 || !isSeen(caller)) continue;
+      const line = of(lines, frames.line[frame[row]!]!, () => ({ total: 0, called: new Map() }));
+      line.total += ofLine[row]!;
+      if (!isSeen(callee[row]!)) continue;
+      const called = of(line.called, callee[row]!, () => ({ function: callee[row]!, calls: 0, total: 0 }));
+      called.calls += calls[row]!;
+      called.total += total[row]!;
+    }
+  }
+  return [...lines].sort(([a], [b]) => a - b).map(([line, { total, called }]) => lineCalls(line, total, called));
+}
+
+function lineCalls(line: number, total: number, called: Map<FunctionIndex, Called>): LineCalls {
+  const byCost = [...called.values()].sort((a, b) => b.total - a.total || b.calls - a.calls || a.function - b.function);
+  const told = byCost.slice(0, MOST_CALLED);
+  return { line, total, called: told, others: byCost.length - told.length };
+}
+
+/**
+ * Which functions are seen. Those of libraries may be seen in one place and not in another: all that are in the tree. A
+ * function of the program may call others and not be in the tree itself, if it was not traced.
+ */
+function seenIn(names: Names, { filter }: Selection, tree: CallTree): (of: FunctionIndex) => boolean {
+  const seen = seenFunctions(names, filter);
+  const { origin, name } = names.functions;
+  const { calls, total } = statisticsOf(tree, name.length).functions;
+  const isInTree = (of: FunctionIndex) => calls[of] !== 0 || total[of] !== 0;
+  return (of) => seen[of] === 1 && (filter.internals || ORIGINS[origin[of]!] === "program" || isInTree(of));
+}
+
+function of<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
+}
