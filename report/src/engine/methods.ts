@@ -2,17 +2,17 @@
 
 import type { Head } from "../shared/format";
 import type { Names } from "../shared/names";
-import { diffMethods } from "./diff";
-import { flameMethods } from "./flame";
-import { graphMethods } from "./graph";
-import { memoryMethods } from "./memory";
+import { diffMethods } from "./diff/methods";
+import { flameMethods } from "./flame/methods";
+import { graphMethods } from "./graph/methods";
+import { memoryMethods } from "./memory/methods";
 import { overviewMethods } from "./overview";
 import type { Report } from "./report";
 import { searchMethods } from "./search";
 import { SelectedTrees } from "./selected";
 import { sourceMethods } from "./source";
 import { tableMethods } from "./table";
-import { timelineMethods } from "./timeline";
+import { timelineMethods } from "./timeline/methods";
 
 /** What methods work on. */
 export interface Context {

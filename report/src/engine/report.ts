@@ -3,7 +3,7 @@
 import type { Block, Head, TreeInfo } from "../shared/format";
 import { type Names, namesOf } from "../shared/names";
 import { bytesOfBase64, Columns, inflate } from "./decode";
-import { TileStore } from "./timeline-tiles";
+import { TileStore } from "./timeline/tiles";
 import { CallTree } from "./tree";
 
 /** The text of a block, from whoever has the document. */

@@ -3,8 +3,8 @@
 import type { Head, MeasureName, TreeInfo } from "../shared/format";
 import type { Selection } from "../shared/selection";
 import { seenByOrigin, seenFunctions } from "./filter";
-import { RangeTrees } from "./range-tree";
 import type { Report } from "./report";
+import { RangeTrees } from "./timeline/range-tree";
 import { type CallTree, TreeBuilder } from "./tree";
 
 export type Side = "after" | "before";

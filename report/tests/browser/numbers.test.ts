@@ -1,8 +1,8 @@
 // Numbers on the page are those of the exports, and of the commands.
 
 import assert from "node:assert/strict";
-import type { DiffTable } from "../../src/engine/diff";
-import type { Sight } from "../../src/engine/timeline";
+import type { DiffTable } from "../../src/engine/diff/methods";
+import type { Sight } from "../../src/engine/timeline/methods";
 import type { Head, NamedAmounts } from "../../src/shared/format";
 import { functionName, type Names } from "../../src/shared/names";
 import { countText, timeText } from "../../src/shared/units";

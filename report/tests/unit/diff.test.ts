@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { diffMethods } from "../../src/engine/diff";
-import { AFTER, BEFORE, diffTreeOf, greatestChange, scalesOf } from "../../src/engine/diff-tree";
+import { diffMethods } from "../../src/engine/diff/methods";
+import { AFTER, BEFORE, diffTreeOf, greatestChange, scalesOf } from "../../src/engine/diff/tree";
 import { SelectedTrees } from "../../src/engine/selected";
 import { type NodeSample, plainTree, reportOf, selectionOf } from "./sample";
 import { randomTree } from "./sample-random";

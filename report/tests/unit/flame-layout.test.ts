@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { flameTreeOf } from "../../src/engine/flame";
-import { ALL, type Layout, layoutOf, MANY } from "../../src/engine/flame-layout";
-import { boxAt, neighbour, pathTo, rowOf, wayTo } from "../../src/page/views/flame-boxes";
+import { ALL, type Layout, layoutOf, MANY } from "../../src/engine/flame/layout";
+import { flameTreeOf } from "../../src/engine/flame/methods";
+import { boxAt, neighbour, pathTo, rowOf, wayTo } from "../../src/page/views/flame/boxes";
 import { type Plain, plainTree } from "./sample";
 import { randomTree } from "./sample-random";
 

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { costliestPath, type FlameOptions, flameTreeOf } from "../../src/engine/flame";
-import type { FlameTree } from "../../src/engine/flame-tree";
+import { costliestPath, type FlameOptions, flameTreeOf } from "../../src/engine/flame/methods";
+import type { FlameTree } from "../../src/engine/flame/tree";
 import { statisticsOf } from "../../src/engine/statistics";
 import { plainTree } from "./sample";
 import { randomTree } from "./sample-random";

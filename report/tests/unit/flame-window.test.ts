@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { between, pathOf, pathText, scaled, spanOf, spanText, within } from "../../src/page/views/flame-window";
+import { between, pathOf, pathText, scaled, spanOf, spanText, within } from "../../src/page/views/flame/window";
 
 test("zooming keeps the place under the pointer", () => {
   const [from, to] = scaled([100, 200], 0.5, 125);

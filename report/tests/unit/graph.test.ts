@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cutGraph } from "../../src/engine/graph-cut";
-import { type Direction, layOut } from "../../src/engine/graph-layout";
-import { pathsThrough } from "../../src/engine/graph-paths";
+import { cutGraph } from "../../src/engine/graph/cut";
+import { type Direction, layOut } from "../../src/engine/graph/layout";
+import { pathsThrough } from "../../src/engine/graph/paths";
 import { statisticsOf } from "../../src/engine/statistics";
 import { type CallTree, TreeBuilder } from "../../src/engine/tree";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hotLines } from "../../src/page/views/source-hot";
+import { hotLines } from "../../src/page/views/source/hot";
 
 function columns(costs: [line: number, own: number, total: number][]) {
   return {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Columns } from "../../src/engine/decode";
-import { memoryMethods } from "../../src/engine/memory";
-import { Moments } from "../../src/engine/memory-moments";
-import { MemoryTree } from "../../src/engine/memory-rows";
+import { memoryMethods } from "../../src/engine/memory/methods";
+import { Moments } from "../../src/engine/memory/moments";
+import { MemoryTree } from "../../src/engine/memory/rows";
 import type { Report } from "../../src/engine/report";
 import { SelectedTrees } from "../../src/engine/selected";
 import type { Amount, DeviceMemory, MomentsInfo } from "../../src/shared/format";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SelectedTrees } from "../../src/engine/selected";
 import { sourceMethods } from "../../src/engine/source";
-import { hotLines } from "../../src/page/views/source-hot";
+import { hotLines } from "../../src/page/views/source/hot";
 import { type CallSample, reportOf, selectionOf, type TreeSample } from "./sample";
 
 const APP = "/app/main.py";

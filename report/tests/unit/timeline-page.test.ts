@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { niceStep, ticksOf } from "../../src/page/views/timeline-axis";
-import { layoutOf, placeAt, type TrackPlace } from "../../src/page/views/timeline-layout";
+import { niceStep, ticksOf } from "../../src/page/views/timeline/axis";
+import { layoutOf, placeAt, type TrackPlace } from "../../src/page/views/timeline/layout";
 import type { Head, TrackInfo } from "../../src/shared/format";
 import { momentText } from "../../src/shared/units";
 

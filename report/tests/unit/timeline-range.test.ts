@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Range, RangeTrees, Superseded } from "../../src/engine/range-tree";
 import { chosenRange } from "../../src/engine/selected";
-import { FOUND_OPEN } from "../../src/engine/timeline-tiles";
+import { type Range, RangeTrees, Superseded } from "../../src/engine/timeline/range-tree";
+import { FOUND_OPEN } from "../../src/engine/timeline/tiles";
 import type { CallTree } from "../../src/engine/tree";
 import type { Head } from "../../src/shared/format";
 import { selectionOf } from "./sample";

@@ -1,6 +1,6 @@
 // Timelines made of spans, in memory: tiles by the definition in `shared/format.ts`.
 
-import { TileStore } from "../../src/engine/timeline-tiles";
+import { TileStore } from "../../src/engine/timeline/tiles";
 import type { Tiles, TimelineInfo, TrackInfo } from "../../src/shared/format";
 import { column, varint } from "./sample";
 

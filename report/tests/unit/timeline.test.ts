@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addActivity } from "../../src/engine/timeline-activity";
-import { aroundOf, longestIn, nextOf } from "../../src/engine/timeline-search";
-import { DENSE, levelOf, sightOf, type Window } from "../../src/engine/timeline-sight";
-import { densePlaces, detailOf, FAILED, spanPlaces } from "../../src/engine/timeline-tiles";
+import { addActivity } from "../../src/engine/timeline/activity";
+import { aroundOf, longestIn, nextOf } from "../../src/engine/timeline/search";
+import { DENSE, levelOf, sightOf, type Window } from "../../src/engine/timeline/sight";
+import { densePlaces, detailOf, FAILED, spanPlaces } from "../../src/engine/timeline/tiles";
 import { LEVELS, randomOf, randomSpans, type SpanSample, timelineOf } from "./timeline-sample";
 
 const SEEDS = [1, 20, 300, 4000];

@@ -3,14 +3,14 @@
 import type { ComponentType } from "preact";
 import type { Head } from "../../shared/format";
 import type { ViewName } from "../state";
-import { DiffView } from "./diff";
-import { FlameView } from "./flame";
-import { GraphView } from "./graph";
-import { MemoryView } from "./memory";
-import { OverviewView } from "./overview";
-import { SourceView } from "./source";
-import { TableView } from "./table";
-import { TimelineView } from "./timeline";
+import { DiffView } from "./diff/view";
+import { FlameView } from "./flame/view";
+import { GraphView } from "./graph/view";
+import { MemoryView } from "./memory/view";
+import { OverviewView } from "./overview/view";
+import { SourceView } from "./source/view";
+import { TableView } from "./table/view";
+import { TimelineView } from "./timeline/view";
 
 export interface ViewEntry {
   name: ViewName;

@@ -1,0 +1,58 @@
+// Two call trees as one: each path is there once, with what it cost before and after. The same rules as `Diff` in
+// `crates/stackweave-profile/src/aggregate/diff.rs`.
+
+import { CallTree, TreeBuilder } from "../tree";
+
+export const BEFORE = 1;
+export const AFTER = 2;
+
+export interface DiffTree {
+  /** Both have the same nodes: the paths of either. What is not there cost nothing. */
+  before: CallTree;
+  after: CallTree;
+  /** By node: `BEFORE`, `AFTER`, or both. */
+  sides: Uint8Array;
+}
+
+export function diffTreeOf(before: CallTree, after: CallTree): DiffTree {
+  const builder = new TreeBuilder(false);
+  const places = [before, after].map((tree) => placesIn(builder, tree)) as [Uint32Array, Uint32Array];
+  const union = builder.finish();
+  const sides = new Uint8Array(union.length);
+  for (const place of places[0]) sides[place]! |= BEFORE;
+  for (const place of places[1]) sides[place]! |= AFTER;
+  return { before: spread(union, before, places[0]), after: spread(union, after, places[1]), sides };
+}
+
+/** For each node of a tree, the node of the same path. */
+function placesIn(builder: TreeBuilder, { parent, item, length }: CallTree): Uint32Array {
+  const places = new Uint32Array(length);
+  for (let node = 1; node < length; node++) places[node] = builder.child(places[parent[node]!]!, item[node]!);
+  return places;
+}
+
+/** The costs of a tree on the nodes of another. */
+function spread({ parent, item, length }: CallTree, tree: CallTree, places: Uint32Array): CallTree {
+  const calls = new Float64Array(length);
+  const own = new Float64Array(length);
+  for (let node = 0; node < tree.length; node++) {
+    calls[places[node]!]! += tree.calls[node]!;
+    own[places[node]!]! += tree.own[node]!;
+  }
+  return CallTree.of({ parent, item, calls, own, lines: false });
+}
+
+/** What costs of each side are multiplied by: 1, or what makes shares of the total of them. */
+export function scalesOf(before: number, after: number, isShares: boolean): [number, number] {
+  const scale = (total: number) => (isShares ? (total === 0 ? 0 : 1 / total) : 1);
+  return [scale(before), scale(after)];
+}
+
+/** The greatest change of a cost of a node but the root, up or down. */
+export function greatestChange(before: Float64Array, after: Float64Array, scales: [number, number]): number {
+  let greatest = 0;
+  for (let node = 1; node < before.length; node++) {
+    greatest = Math.max(greatest, Math.abs(after[node]! * scales[1] - before[node]! * scales[0]));
+  }
+  return greatest;
+}

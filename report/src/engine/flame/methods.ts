@@ -1,0 +1,67 @@
+// The flame graph: which boxes are in sight.
+
+import type { FunctionIndex } from "../../shared/format";
+import type { Selection } from "../../shared/selection";
+import type { Context } from "../methods";
+import type { CallTree } from "../tree";
+import { type Layout, type LayoutRequest, layoutOf } from "./layout";
+import { bottomUp, foldedTopDown, topDown } from "./sources";
+import { FlameTree } from "./tree";
+
+export type FlameMode = "heavy" | "met" | "callers";
+
+export interface FlameOptions {
+  mode: FlameMode;
+  /** Whether a function that calls itself is one box. */
+  fold: boolean;
+}
+
+const MOST_KEPT = 4;
+
+export function flameMethods({ trees }: Context) {
+  const kept = new Map<string, Promise<FlameTree>>();
+  return {
+    async flame(selection: Selection, options: FlameOptions, request: LayoutRequest): Promise<Layout> {
+      const tree = await keptFor(kept, JSON.stringify([selection, options]), async () =>
+        flameTreeOf(await trees.get(selection), options),
+      );
+      return layoutOf(tree, request);
+    },
+
+    /** The path to where a function costs most; `null` if it is not there. */
+    async flamePath(selection: Selection, mode: FlameMode, of: FunctionIndex): Promise<FunctionIndex[] | null> {
+      const path = costliestPath(await trees.get(selection), of);
+      return path && mode === "callers" ? [of] : path;
+    },
+  };
+}
+
+/** What was made for a key, or is made now; only the newest ones are kept. */
+export function keptFor<T>(kept: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
+  const made = kept.get(key) ?? make();
+  kept.delete(key);
+  kept.set(key, made);
+  made.catch(() => kept.delete(key));
+  const oldest = kept.size > MOST_KEPT && kept.keys().next().value;
+  if (oldest) kept.delete(oldest);
+  return made;
+}
+
+export function flameTreeOf(tree: CallTree, { mode, fold }: FlameOptions): FlameTree {
+  const order = mode === "met" ? "met" : "heavy";
+  if (mode === "callers") return new FlameTree(bottomUp(tree, fold), order) as FlameTree;
+  if (fold) return new FlameTree(foldedTopDown(tree), order) as FlameTree;
+  return new FlameTree(topDown(tree), order) as FlameTree;
+}
+
+/** Functions from the root to the node of a function that costs most. */
+export function costliestPath({ parent, item, total, length }: CallTree, of: FunctionIndex): FunctionIndex[] | null {
+  let best = 0;
+  for (let node = 1; node < length; node++) {
+    if (item[node] === of && (best === 0 || total[node]! > total[best]!)) best = node;
+  }
+  if (best === 0) return null;
+  const path: FunctionIndex[] = [];
+  for (let node = best; node !== 0; node = parent[node]!) path.push(item[node]!);
+  return path.reverse();
+}

@@ -1,0 +1,193 @@
+// Where the boxes of a flame graph come from: a call tree as it is, with recursion folded, or turned around.
+
+import { type CallTree, childrenOf } from "../tree";
+import type { Group, Source } from "./tree";
+
+/** How wide each node is: what it cost, but never below 0, where memory was given back that others had taken. */
+export function weightsOf(parent: Uint32Array, own: Float64Array): Float64Array {
+  const weights = own.map((cost) => Math.max(cost, 0));
+  for (let node = weights.length - 1; node > 0; node--) weights[parent[node]!]! += weights[node]!;
+  return weights;
+}
+
+/** A tree as it is. Members are nodes. */
+export function topDown(tree: CallTree, weights = weightsOf(tree.parent, tree.own)): Source<number> {
+  const { starts, ids } = childrenOf(tree);
+  const group = (node: number): Group<number> => ({
+    item: tree.item[node]!,
+    weight: weights[node]!,
+    own: tree.own[node]!,
+    total: tree.total[node]!,
+    calls: tree.calls[node]!,
+    times: 1,
+    members: node,
+  });
+  return {
+    root: () => group(0),
+    below(node) {
+      const groups: Group<number>[] = [];
+      for (let at = starts[node]!; at < starts[node + 1]!; at++) groups.push(group(ids[at]!));
+      return groups;
+    },
+  };
+}
+
+/** A tree with each function that calls itself as one box. Members are the nodes in it. */
+export function foldedTopDown(tree: CallTree): Source<number[]> {
+  const { item, own, total, calls } = tree;
+  const weights = weightsOf(tree.parent, own);
+  const { starts, ids } = childrenOf(tree);
+
+  /** Makes a box of nodes of the same function: these, and what they are under themselves. */
+  function group(tops: number[]): Group<number[]> {
+    const made = { item: item[tops[0]!]!, weight: 0, own: 0, total: 0, calls: 0, times: 0, members: [] as number[] };
+    for (const top of tops) {
+      made.weight += weights[top]!;
+      made.total += total[top]!;
+    }
+    for (let layer = tops; layer.length > 0; made.times++) {
+      const next: number[] = [];
+      for (const node of layer) {
+        made.members.push(node);
+        made.own += own[node]!;
+        made.calls += calls[node]!;
+        if (node === 0) continue;
+        for (let at = starts[node]!; at < starts[node + 1]!; at++) {
+          if (item[ids[at]!] === made.item) next.push(ids[at]!);
+        }
+      }
+      layer = next;
+    }
+    return made;
+  }
+
+  return {
+    root: () => group([0]),
+    below(members) {
+      const tops = new Map<number, number[]>();
+      for (const node of members) {
+        for (let at = starts[node]!; at < starts[node + 1]!; at++) {
+          const child = ids[at]!;
+          const of = item[child]!;
+          if (node !== 0 && of === item[node]) continue;
+          const same = tops.get(of);
+          if (same) same.push(child);
+          else tops.set(of, [child]);
+        }
+      }
+      return Array.from(tops.values(), group);
+    },
+  };
+}
+
+/** Pairs of a node that cost something by itself, and the one of its callers that the box is of: a part of columns. */
+interface Callers {
+  nodes: Uint32Array;
+  callers: Uint32Array;
+  from: number;
+  to: number;
+}
+
+/**
+ * A tree from the functions that cost something by themselves up to their callers. The cost and the calls of a box are those
+ * of the function at the root, as far as this way led to it; its own cost is what of that no other function called.
+ */
+export function bottomUp(tree: CallTree, isFolded: boolean): Source<Callers | null> {
+  const { parent, item, own, calls } = tree;
+  const grouping = new Grouping(tree, above);
+
+  /** The next caller, 0 if there is none. */
+  function above(node: number): number {
+    let caller = parent[node]!;
+    if (isFolded) while (caller !== 0 && item[caller] === item[node]) caller = parent[caller]!;
+    return caller;
+  }
+
+  return {
+    root: () => ({
+      item: 0,
+      weight: weightsOf(parent, own)[0]!,
+      own: own[0]!,
+      total: tree.total[0]!,
+      calls: calls[0]!,
+      times: 1,
+      members: null,
+    }),
+    below(members) {
+      if (members) {
+        const { from, to } = members;
+        return grouping.groups(members.nodes.subarray(from, to), members.callers.subarray(from, to).map(above));
+      }
+      const nodes = costly(tree);
+      return grouping.groups(nodes, nodes);
+    },
+  };
+}
+
+/** Nodes that have a cost or calls of their own. */
+function costly({ own, calls, length }: CallTree): Uint32Array {
+  const nodes = new Uint32Array(length);
+  let count = 0;
+  for (let node = 1; node < length; node++) if (own[node] !== 0 || calls[node] !== 0) nodes[count++] = node;
+  return nodes.slice(0, count);
+}
+
+/** Puts pairs together by the function of the caller. */
+class Grouping {
+  /** By function: the number of its group + 1, while groups are made. */
+  private readonly placeOf: Uint32Array;
+
+  constructor(
+    private readonly tree: CallTree,
+    private readonly above: (node: number) => number,
+  ) {
+    let most = 0;
+    for (const item of tree.item) most = Math.max(most, item);
+    this.placeOf = new Uint32Array(most + 1);
+  }
+
+  /** Groups of pairs; those without a caller are left out. */
+  groups(nodes: Uint32Array, callers: Uint32Array): Group<Callers>[] {
+    const { item } = this.tree;
+    const groups = this.counted(callers);
+    const sorted = { nodes: new Uint32Array(nodes.length), callers: new Uint32Array(nodes.length) };
+    let begin = 0;
+    for (const { members } of groups) {
+      Object.assign(members, sorted);
+      members.from = begin;
+      begin += members.to;
+      members.to = members.from;
+    }
+    for (let at = 0; at < nodes.length; at++) {
+      if (callers[at] !== 0) this.add(groups[this.placeOf[item[callers[at]!]!]! - 1]!, nodes[at]!, callers[at]!);
+    }
+    for (const group of groups) this.placeOf[group.item] = 0;
+    return groups;
+  }
+
+  /** The groups, with how many pairs each will have. */
+  private counted(callers: Uint32Array): Group<Callers>[] {
+    const groups: Group<Callers>[] = [];
+    for (const caller of callers) {
+      if (caller === 0) continue;
+      const item = this.tree.item[caller]!;
+      if (this.placeOf[item] === 0) {
+        const members = { nodes: callers, callers, from: 0, to: 0 };
+        this.placeOf[item] = groups.push({ item, weight: 0, own: 0, total: 0, calls: 0, times: 1, members });
+      }
+      groups[this.placeOf[item]! - 1]!.members.to++;
+    }
+    return groups;
+  }
+
+  private add(group: Group<Callers>, node: number, caller: number): void {
+    const { members } = group;
+    const cost = this.tree.own[node]!;
+    members.nodes[members.to] = node;
+    members.callers[members.to++] = caller;
+    group.weight += Math.max(cost, 0);
+    group.total += cost;
+    group.calls += this.tree.calls[node]!;
+    if (this.above(caller) === 0) group.own += cost;
+  }
+}

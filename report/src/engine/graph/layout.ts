@@ -1,0 +1,169 @@
+// Where the boxes and arrows of a call graph are.
+
+import { Graph, layout } from "@dagrejs/dagre";
+import type { GraphCalls, GraphFunction } from "./cut";
+
+export interface Size {
+  width: number;
+  height: number;
+}
+
+/** The middle of a box, and its size. */
+export interface Box extends Size {
+  x: number;
+  y: number;
+}
+
+/** The way of an arrow, x and y in turn, and where its label is if it has one. */
+export interface Way {
+  points: number[];
+  label: Box | null;
+}
+
+/** Where callees are from their callers. */
+export type Direction = "down" | "right";
+
+export interface Layout extends Size {
+  boxes: Box[];
+  ways: Way[];
+}
+
+const MARGIN = 24;
+/** How far the arrow of a function that calls itself goes out of its box. */
+const LOOP = 34;
+/** Arrows end on the flat part of a box. */
+const FLAT = 0.42;
+const SPACES = {
+  down: { rankdir: "TB", nodesep: 26, ranksep: 40, edgesep: 14 },
+  right: { rankdir: "LR", nodesep: 14, ranksep: 44, edgesep: 10 },
+} as const;
+
+/** Callers above or left of what they call. The same graph always looks the same, and a smaller cut of it much like it. */
+export function layOut(
+  { functions, edges }: { functions: GraphFunction[]; edges: GraphCalls[] },
+  boxes: Size[],
+  labels: (Size | null)[],
+  direction: Direction,
+): Layout {
+  const graph = new Graph({ directed: true, multigraph: false });
+  graph.setGraph({ ...SPACES[direction], marginx: MARGIN, marginy: MARGIN });
+  graph.setDefaultEdgeLabel(() => ({}));
+  const loops = new Map<number, Size>();
+  for (const [place, { from, to }] of edges.entries()) {
+    if (from === to) loops.set(from, labels[place] ?? { width: 0, height: 0 });
+  }
+  for (const place of depthFirst(functions.length, edges)) {
+    const { width, height } = boxes[place]!;
+    const room = loopRoom(loops.get(place), direction);
+    graph.setNode(String(place), { width: width + room.width, height: height + room.height });
+  }
+  const heaviest = Math.max(1, ...edges.map((edge) => Math.abs(edge.total)));
+  for (const [place, edge] of edges.entries()) {
+    if (edge.from === edge.to) continue;
+    graph.setEdge(String(edge.from), String(edge.to), {
+      weight: 1 + Math.round((8 * Math.abs(edge.total)) / heaviest),
+      minlen: 1,
+      labelpos: "c",
+      width: labels[place]?.width ?? 0,
+      height: labels[place]?.height ?? 0,
+    });
+  }
+  layout(graph);
+  const { width = 0, height = 0 } = graph.graph() as Partial<Size>;
+  const laid = boxes.map((size, place): Box => {
+    const { x, y } = graph.node(String(place)) as Box;
+    const room = loopRoom(loops.get(place), direction);
+    return { ...size, x: x - room.width / 2, y: y - room.height / 2 };
+  });
+  return {
+    width: Number.isFinite(width) ? width : 0,
+    height: Number.isFinite(height) ? height : 0,
+    boxes: laid,
+    ways: edges.map(({ from, to }, place) => {
+      const label = labels[place] ?? null;
+      const ends = [laid[from]!, laid[to]!] as const;
+      if (from === to) return direction === "down" ? loopBeside(ends[0], label) : loopBelow(ends[0], label);
+      return wayOf(graph.edge(String(from), String(to)) as DagreEdge, ends, label, direction);
+    }),
+  };
+}
+
+/** What a loop takes beside or below its box: where no other arrow is. */
+function loopRoom(label: Size | undefined, direction: Direction): Size {
+  if (label === undefined) return { width: 0, height: 0 };
+  return direction === "down" ? { width: LOOP + label.width, height: 0 } : { width: 0, height: LOOP + label.height };
+}
+
+function loopBeside(box: Box, label: Size | null): Way {
+  const right = box.x + box.width / 2;
+  const [above, below] = [box.y - box.height / 4, box.y + box.height / 4];
+  return {
+    points: [right, above, right + LOOP, box.y, right, below],
+    label: label && { ...label, x: right + LOOP * 0.8 + label.width / 2, y: box.y },
+  };
+}
+
+function loopBelow(box: Box, label: Size | null): Way {
+  const bottom = box.y + box.height / 2;
+  const [left, right] = [box.x - box.width / 5, box.x + box.width / 5];
+  return {
+    points: [left, bottom, box.x, bottom + LOOP, right, bottom],
+    label: label && { ...label, x: box.x, y: bottom + LOOP * 0.8 + label.height / 2 },
+  };
+}
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+interface DagreEdge extends Partial<Point> {
+  points?: Point[];
+}
+
+/** From the far side of the caller to the near one of what it calls; the other way round if that stands before it. */
+function wayOf(edge: DagreEdge, [from, to]: readonly [Box, Box], size: Size | null, direction: Direction): Way {
+  const { points = [], x, y } = edge;
+  const inner = points.slice(1, -1);
+  const near = (middle: number, length: number, toward: number) =>
+    Math.min(middle + length * FLAT, Math.max(middle - length * FLAT, toward));
+  const end = (box: Box, toward: Point, side: number): Point =>
+    direction === "down"
+      ? { x: near(box.x, box.width, toward.x), y: box.y + (side * box.height) / 2 }
+      : { x: box.x + (side * box.width) / 2, y: near(box.y, box.height, toward.y) };
+  const forward = (direction === "down" ? to.y >= from.y : to.x >= from.x) ? 1 : -1;
+  const way = [end(from, inner[0] ?? to, forward), ...inner, end(to, inner.at(-1) ?? from, -forward)];
+  return {
+    points: way.flatMap((point) => [point.x, point.y]),
+    label: size && x !== undefined && y !== undefined ? { ...size, x, y } : null,
+  };
+}
+
+/**
+ * The places of functions, each behind a caller, the heaviest calls first: dagre begins with boxes in this order, so what is
+ * left out by a higher limit takes few others with it.
+ */
+function depthFirst(functions: number, edges: GraphCalls[]): number[] {
+  const callees: number[][] = Array.from({ length: functions }, () => []);
+  const isCalled = new Uint8Array(functions);
+  for (const { from, to } of edges) {
+    if (from === to) continue;
+    callees[from]!.push(to);
+    isCalled[to] = 1;
+  }
+  const order: number[] = [];
+  const isThere = new Uint8Array(functions);
+  const visit = (first: number) => {
+    const stack = [first];
+    while (stack.length > 0) {
+      const place = stack.pop()!;
+      if (isThere[place]) continue;
+      isThere[place] = 1;
+      order.push(place);
+      stack.push(...callees[place]!.slice().reverse());
+    }
+  };
+  for (let place = 0; place < functions; place++) if (!isCalled[place]) visit(place);
+  for (let place = 0; place < functions; place++) visit(place);
+  return order;
+}

@@ -1,0 +1,115 @@
+// The call graph: functions as boxes, calls as arrows.
+
+import type { MeasureName } from "../../shared/format";
+import { fileOf, functionName, moduleOf } from "../../shared/names";
+import type { Selection } from "../../shared/selection";
+import { countedText, countText, shareText } from "../../shared/units";
+import type { Context } from "../methods";
+import { statisticsOf } from "../statistics";
+import { type CutGraph, cutGraph, type GraphCalls, type GraphFunction } from "./cut";
+import { type Box, type Direction, layOut, type Size, type Way } from "./layout";
+import { pathsThrough } from "./paths";
+import { boxSize, labelSize, shortened } from "./texts";
+
+export interface GraphBox extends GraphFunction, Box {
+  /** Its name as far as the box has room, where it is, and the lines below that. */
+  title: string;
+  place: string;
+  lines: string[];
+}
+
+export interface GraphArrow extends GraphCalls, Way {
+  text: string;
+}
+
+export interface CallGraph extends Size {
+  direction: Direction;
+  /** What all of it cost. */
+  total: number;
+  boxes: GraphBox[];
+  arrows: GraphArrow[];
+  functionsLeftOut: number;
+  /** Whether functions are left out because there are too many, not because they cost too little. */
+  isFull: boolean;
+  edgesLeftOut: number;
+}
+
+export interface GraphQuestion {
+  /** Functions with a smaller share of what is shown are left out. */
+  least: number;
+  /** Only paths through this function. */
+  focus: number | null;
+  direction: Direction;
+}
+
+/** What a picture is of, and how it lies. */
+interface Drawing {
+  total: number;
+  measure: MeasureName;
+  direction: Direction;
+}
+
+/** How many boxes a picture may have. */
+const MOST_FUNCTIONS = 150;
+/** With more arrows than these only the heavier ones have room for a label. */
+const FEW_ARROWS = 60;
+const LABEL_SHARE = 0.02;
+
+export function graphMethods({ report, trees }: Context) {
+  const { names } = report;
+  return {
+    async graph(selection: Selection, { least, focus, direction }: GraphQuestion): Promise<CallGraph> {
+      const all = await trees.get(selection);
+      const total = all.total[0]!;
+      const tree = focus === null ? all : pathsThrough(all, focus);
+      const statistics = statisticsOf(tree, names.functions.name.length);
+      const there = Uint32Array.from(new Set(tree.item.subarray(1)));
+      const cut = cutGraph(statistics, there, {
+        least: least * Math.abs(tree.total[0]!),
+        most: MOST_FUNCTIONS,
+        keep: focus,
+      });
+      return drawn(cut, { total, measure: selection.measure, direction });
+    },
+  };
+
+  function drawn(cut: CutGraph, { total, measure, direction }: Drawing): CallGraph {
+    const share = (cost: number) => (total === 0 ? 0 : cost / total);
+    const words = countedText(measure);
+    const texts = cut.functions.map(({ of, own, total, calls }) => ({
+      title: shortened(functionName(names, of)),
+      place: shortPlace(of),
+      lines: [
+        `${shareText(share(total))} total, ${shareText(share(own))} own`,
+        calls === 0 ? "" : `${countText(calls)} ${calls === 1 ? words.slice(0, -1) : words}`,
+      ].filter((line) => line !== ""),
+    }));
+    const counted = (calls: number) =>
+      measure === "time" ? `  ${countText(calls)}×` : calls === 0 ? "" : `  ${countText(calls)} ${words}`;
+    const isFew = cut.edges.length <= FEW_ARROWS;
+    const labels = cut.edges.map((edge) => `${shareText(share(edge.total))}${counted(edge.calls)}`);
+    const labelSizes = cut.edges.map((edge, place) =>
+      isFew || Math.abs(share(edge.total)) >= LABEL_SHARE ? labelSize(labels[place]!) : null,
+    );
+    const { boxes, ways, width, height } = layOut(cut, texts.map(boxSize), labelSizes, direction);
+    return {
+      total,
+      direction,
+      width,
+      height,
+      boxes: cut.functions.map((each, place) => ({ ...each, ...boxes[place]!, ...texts[place]! })),
+      arrows: cut.edges.map((edge, place) => ({ ...edge, ...ways[place]!, text: labels[place]! })),
+      functionsLeftOut: cut.functionsLeftOut,
+      isFull: cut.isFull,
+      edgesLeftOut: cut.edgesLeftOut,
+    };
+  }
+
+  /** The last part of its path, and its line. */
+  function shortPlace(of: number): string {
+    const path = fileOf(names, of) ?? moduleOf(names, of) ?? "";
+    const line = fileOf(names, of) === undefined ? 0 : names.functions.line[of]!;
+    const file = path.slice(path.lastIndexOf("/") + 1);
+    return shortened(line > 0 ? `${file}:${line}` : file);
+  }
+}

@@ -1,0 +1,39 @@
+// Paths of a tree that have something to do with a function.
+
+import type { FunctionIndex } from "../../shared/format";
+import { CallTree } from "../tree";
+
+const BESIDE = 0;
+const ABOVE = 1;
+const INSIDE = 2;
+
+/**
+ * The paths of a tree that go through a function: what it calls, and who called it. A caller's own cost is none of it, so its
+ * total is what the function cost on its behalf.
+ */
+export function pathsThrough(tree: CallTree, of: FunctionIndex): CallTree {
+  const { parent, item, length } = tree;
+  const side = new Uint8Array(length);
+  side[0] = ABOVE;
+  for (let node = 1; node < length; node++) {
+    if (item[node] === of || side[parent[node]!] === INSIDE) side[node] = INSIDE;
+  }
+  for (let node = length - 1; node > 0; node--) {
+    const above = parent[node]!;
+    if (side[node] !== BESIDE && side[above] === BESIDE) side[above] = ABOVE;
+  }
+  const kept = new Uint32Array(side.reduce((count, at) => count + (at === BESIDE ? 0 : 1), 0));
+  const place = new Uint32Array(length);
+  for (let node = 0, next = 0; node < length; node++) {
+    if (side[node] === BESIDE) continue;
+    place[node] = next;
+    kept[next++] = node;
+  }
+  return CallTree.of({
+    parent: kept.map((node) => place[parent[node]!]!),
+    item: kept.map((node) => item[node]!),
+    calls: Float64Array.from(kept, (node) => tree.calls[node]!),
+    own: Float64Array.from(kept, (node) => (side[node] === INSIDE ? tree.own[node]! : 0)),
+    lines: tree.lines,
+  });
+}

@@ -1,0 +1,105 @@
+// Memory over time, and what it was made of.
+
+import type { DeviceMemory } from "../../shared/format";
+import type { Selection } from "../../shared/selection";
+import { type Layout, type LayoutRequest, layoutOf } from "../flame/layout";
+import { flameTreeOf, keptFor } from "../flame/methods";
+import type { FlameTree } from "../flame/tree";
+import type { Context } from "../methods";
+import { viewed } from "../selected";
+import { statisticsOf } from "../statistics";
+import type { CallTree } from "../tree";
+import { type CurveColumns, withMoments } from "./curve";
+import { Moments } from "./moments";
+import { type FlatColumns, flatRows, type MemoryOrder, MemoryTree, type PathRows } from "./rows";
+
+/** Which memory: that of a measure, what was there at a moment, or what changed from one to another. */
+export type MemoryPart =
+  | { kind: "measure"; measure: "peak" | "live" | "temporary" | "bytes" }
+  | { kind: "moment"; at: number }
+  | { kind: "growth"; from: number; to: number };
+
+export interface MemoryQuestion {
+  selection: Selection;
+  part: MemoryPart;
+}
+
+export interface MemoryCurve {
+  curveColumns: CurveColumns;
+  /** What was taken at the moments that can be looked into. */
+  momentsColumns: { bytes: Float64Array; blocks: Float64Array };
+}
+
+export interface FlatMemory {
+  total: number;
+  flatColumns: FlatColumns;
+}
+
+export function memoryMethods({ report, trees }: Context) {
+  const moments = new Map<number, Promise<Moments>>();
+  const made = new Map<string, Promise<MemoryTree>>();
+  const flames = new Map<string, Promise<FlameTree>>();
+
+  function deviceOf(device: number): DeviceMemory | undefined {
+    return report.head.memory?.devices.find((of) => of.device === device);
+  }
+
+  function momentsOf(device: number): Promise<Moments> {
+    const info = deviceOf(device)?.moments;
+    if (!info) return Promise.reject(new Error("the recording has no moments of this memory"));
+    let found = moments.get(device);
+    if (!found) {
+      found = Promise.all([report.columns(info.tree), report.columns(info.rows)]).then(([tree, rows]) =>
+        Moments.decode(info, tree, rows),
+      );
+      moments.set(device, found);
+    }
+    return found;
+  }
+
+  async function treeOf({ selection, part }: MemoryQuestion, lines: boolean): Promise<CallTree> {
+    if (part.kind === "measure") return trees.get({ ...selection, measure: part.measure }, { lines });
+    const all = await momentsOf(selection.device);
+    const tree = part.kind === "moment" ? all.at(part.at) : all.growth(part.from, part.to);
+    return viewed(report, [tree], { ...selection, measure: "peak" }, lines);
+  }
+
+  function memoryTree(question: MemoryQuestion): Promise<MemoryTree> {
+    return keptFor(made, JSON.stringify(question), async () => new MemoryTree(await treeOf(question, false)));
+  }
+
+  return {
+    async memoryCurve(device: number): Promise<MemoryCurve | null> {
+      const info = deviceOf(device);
+      if (!info || info.curve === null) return null;
+      const columns = await report.columns(info.curve);
+      const [time, taken] = [columns.rising(), columns.plain()];
+      const inMemory = columns.plain().map((bytes) => (bytes === 0 ? Number.NaN : bytes - 1));
+      const none = { bytes: new Float64Array(0), blocks: new Float64Array(0) };
+      const totals = info.moments ? (await momentsOf(device)).totals() : none;
+      const curve = withMoments({ time, taken, inMemory }, info.moments?.times ?? [], totals.bytes);
+      return { curveColumns: curve, momentsColumns: totals };
+    },
+
+    /** Rows by call path, with those below the nodes that are open; `null` opens the way to what took most. */
+    async memoryRows(question: MemoryQuestion, open: number[] | null, order: MemoryOrder): Promise<PathRows> {
+      return (await memoryTree(question)).rows(open, order);
+    },
+
+    /** By function, or by line: what each took itself. */
+    async memoryFlat(question: MemoryQuestion, by: "functions" | "lines"): Promise<FlatMemory> {
+      const isByLine = by === "lines";
+      const tree = isByLine ? await treeOf(question, true) : (await memoryTree(question)).tree;
+      const { functions, frames } = report.names;
+      const items = isByLine ? frames.function.length : functions.name.length;
+      return { total: tree.total[0]!, flatColumns: flatRows(tree, statisticsOf(tree, items).functions) };
+    },
+
+    async memoryFlame(question: MemoryQuestion, request: LayoutRequest): Promise<Layout> {
+      const tree = await keptFor(flames, JSON.stringify(question), async () =>
+        flameTreeOf((await memoryTree(question)).tree, { mode: "heavy", fold: false }),
+      );
+      return layoutOf(tree, request);
+    },
+  };
+}

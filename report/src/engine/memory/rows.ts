@@ -1,0 +1,166 @@
+// Trees of memory as rows of a table, by call path or by function.
+
+import { type CallTree, type Children, childrenOf } from "../tree";
+
+/** A row by call path. */
+export interface PathRow {
+  node: number;
+  depth: number;
+  /** A function. -1: what is left of the caller's, too many to be shown one by one. */
+  item: number;
+  /** With all that it calls. */
+  total: number;
+  own: number;
+  blocks: number;
+  /** What of it grew, and what became less: for what changed between two moments. */
+  added: number;
+  freed: number;
+  /** How many rows it has below. */
+  children: number;
+  isOpen: boolean;
+}
+
+export interface PathRows {
+  total: number;
+  blocks: number;
+  added: number;
+  freed: number;
+  rows: PathRow[];
+  /** Nodes whose rows are shown. */
+  open: number[];
+}
+
+export type MemoryOrder = "bytes" | "blocks";
+
+const MOST_CHILDREN = 60;
+const MOST_ROWS = 1500;
+/** The way that is open at first goes on while one callee has so much of everything. */
+const MOST_OF_IT = 0.4;
+const LONGEST_WAY = 24;
+
+/** A tree with the sums that its rows need. */
+export class MemoryTree {
+  private readonly children: Children;
+  private readonly blocks: Float64Array;
+  private readonly added: Float64Array;
+  private readonly freed: Float64Array;
+
+  constructor(readonly tree: CallTree) {
+    const { parent, own, calls, length } = tree;
+    this.children = childrenOf(tree);
+    this.blocks = calls.slice();
+    this.added = own.map((cost) => Math.max(cost, 0));
+    this.freed = own.map((cost) => Math.max(-cost, 0));
+    for (let node = length - 1; node > 0; node--) {
+      const above = parent[node]!;
+      this.blocks[above]! += this.blocks[node]!;
+      this.added[above]! += this.added[node]!;
+      this.freed[above]! += this.freed[node]!;
+    }
+  }
+
+  /** The rows below the open nodes; `null` opens the way to what costs most. */
+  rows(asked: number[] | null, order: MemoryOrder): PathRows {
+    const open = new Set(asked ?? this.heavyWay(order));
+    const rows: PathRow[] = [];
+    const add = (above: number, depth: number) => {
+      const [shown, rest] = this.below(above, order);
+      for (const node of shown) {
+        if (rows.length >= MOST_ROWS) return;
+        rows.push(this.row(node, depth, open.has(node)));
+        if (open.has(node)) add(node, depth + 1);
+      }
+      if (rest.length > 0) rows.push(this.restOf(above, depth, rest));
+    };
+    add(0, 0);
+    return {
+      total: this.tree.total[0]!,
+      blocks: this.blocks[0]!,
+      added: this.added[0]!,
+      freed: this.freed[0]!,
+      rows,
+      open: [...open],
+    };
+  }
+
+  /** How much a node counts for the order: what grew and what shrank do not hide each other. */
+  private weight(node: number, order: MemoryOrder): number {
+    return order === "bytes" ? this.added[node]! + this.freed[node]! : Math.abs(this.blocks[node]!);
+  }
+
+  private below(node: number, order: MemoryOrder): [number[], number[]] {
+    const { starts, ids } = this.children;
+    const all = Array.from(ids.subarray(starts[node]!, starts[node + 1]!)).filter(
+      (child) => this.weight(child, "bytes") > 0 || this.blocks[child] !== 0,
+    );
+    all.sort((a, b) => this.weight(b, order) - this.weight(a, order) || a - b);
+    // One that is left is shown rather than counted.
+    const end = all.length === MOST_CHILDREN + 1 ? all.length : MOST_CHILDREN;
+    return [all.slice(0, end), all.slice(end)];
+  }
+
+  private heavyWay(order: MemoryOrder): number[] {
+    const way: number[] = [];
+    const all = this.weight(0, order);
+    for (let node = 0; way.length < LONGEST_WAY; ) {
+      const heaviest = this.below(node, order)[0][0];
+      if (heaviest === undefined || this.weight(heaviest, order) < all * MOST_OF_IT) break;
+      if (this.below(heaviest, order)[0].length > 0) way.push(heaviest);
+      node = heaviest;
+    }
+    return way;
+  }
+
+  private row(node: number, depth: number, isOpen: boolean): PathRow {
+    const { item, total, own } = this.tree;
+    return {
+      node,
+      depth,
+      item: item[node]!,
+      total: total[node]!,
+      own: own[node]!,
+      blocks: this.blocks[node]!,
+      added: this.added[node]!,
+      freed: this.freed[node]!,
+      children: this.below(node, "bytes").flat().length,
+      isOpen,
+    };
+  }
+
+  private restOf(above: number, depth: number, rest: number[]): PathRow {
+    const sum = (column: Float64Array) => rest.reduce((all, node) => all + column[node]!, 0);
+    return {
+      // No node has this number: there are as many rests as nodes.
+      node: this.tree.length + above,
+      depth,
+      item: -1,
+      total: sum(this.tree.total),
+      own: 0,
+      blocks: sum(this.blocks),
+      added: sum(this.added),
+      freed: sum(this.freed),
+      children: rest.length,
+      isOpen: false,
+    };
+  }
+}
+
+/** What functions or lines took, those first that took most themselves; by item. */
+export interface FlatColumns {
+  item: Uint32Array;
+  own: Float64Array;
+  total: Float64Array;
+  blocks: Float64Array;
+}
+
+/** The statistics of a tree by item, of those that took something themselves. */
+export function flatRows(
+  tree: CallTree,
+  sums: { own: Float64Array; total: Float64Array; calls: Float64Array },
+): FlatColumns {
+  const there = [...new Set(tree.item.subarray(1))].filter((of) => sums.own[of] !== 0 || sums.calls[of] !== 0);
+  there.sort((a, b) => Math.abs(sums.own[b]!) - Math.abs(sums.own[a]!) || a - b);
+  const item = Uint32Array.from(there);
+  const pick = (column: Float64Array) => Float64Array.from(item, (of) => column[of]!);
+  return { item, own: pick(sums.own), total: pick(sums.total), blocks: pick(sums.calls) };
+}

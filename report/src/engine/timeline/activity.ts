@@ -1,0 +1,31 @@
+// How much went on at each moment, for the strip above the timeline.
+
+import type { TimelineInfo, TrackInfo } from "../../shared/format";
+import { eachRow, levelOf, placesInSight, type Window } from "./sight";
+import type { TileStore } from "./tiles";
+
+/** Adds to each piece of a time how many spans of a track were open in it on average. */
+export async function addActivity(
+  tiles: TileStore,
+  info: TimelineInfo,
+  track: TrackInfo,
+  window: Window,
+  pieces: Float64Array,
+): Promise<void> {
+  const { from, to } = window;
+  const long = (to - from) / pieces.length;
+  for (const place of placesInSight(info, track, levelOf(info, track, window), from, to)) {
+    const tile = await tiles.get(place);
+    eachRow(tile, place, window, (row) => {
+      const begin = Math.max(tile.begin[row]!, from);
+      const end = Math.min(tile.begin[row]! + tile.extent[row]!, to);
+      if (end <= begin) return;
+      const share = tile.busy ? tile.busy[row]! / tile.extent[row]! : 1;
+      for (let piece = Math.floor((begin - from) / long); piece < pieces.length; piece++) {
+        const edge = from + piece * long;
+        if (edge >= end) return;
+        pieces[piece]! += (share * (Math.min(end, edge + long) - Math.max(begin, edge))) / long;
+      }
+    });
+  }
+}

@@ -1,0 +1,154 @@
+// The timeline: what each thread did when.
+
+import type { Block, CounterInfo, FunctionIndex, TimelineInfo } from "../../shared/format";
+import { ORIGINS } from "../../shared/format";
+import type { Filter } from "../../shared/selection";
+import { seenFunctions } from "../filter";
+import type { Context } from "../methods";
+import type { Report } from "../report";
+import { addActivity } from "./activity";
+import { aroundOf, type Cursor, type FoundSpan, longestIn, nextOf } from "./search";
+import { levelOf, placesInSight, type SightColumns, type Span, sightOf, type Window } from "./sight";
+import { densePlaces, detailOf, spanPlaces, type TilePlace } from "./tiles";
+
+/** What of a track is in sight. */
+export interface Sight {
+  level: number;
+  sightColumns: SightColumns;
+  /** Marks: of those that are closer than a pixel only the first. */
+  instantsColumns: { time: Float64Array; frame: Uint32Array; count: Uint32Array };
+}
+
+export interface CounterSteps {
+  stepsColumns: { time: Float64Array; value: Float64Array };
+}
+
+const LONGEST = 20;
+const INTERPRETER = ORIGINS.indexOf("interpreter");
+
+export function timelineMethods({ report }: Context) {
+  const { tiles } = report;
+  const info: TimelineInfo = report.head.timeline ?? { levels: [0], tracks: [], counters: [] };
+  const instants = new Instants(report);
+  let searches = 0;
+  let longests = 0;
+  let placeByBlock: Map<Block, TilePlace> | undefined;
+
+  /** Decodes what a step closer would show, so that it is there when somebody takes it. */
+  function prefetch(track: number, window: Window): void {
+    const quarter = (window.to - window.from) / 4;
+    const closer = { ...window, from: window.from + quarter, to: window.to - quarter, pixelNs: window.pixelNs / 4 };
+    const of = info.tracks[track]!;
+    const places = placesInSight(info, of, levelOf(info, of, closer), closer.from, closer.to);
+    for (const place of places.slice(0, 6)) void tiles.get(place).catch(() => {});
+  }
+
+  return {
+    async timeline(track: number, window: Window): Promise<Sight> {
+      const of = info.tracks[track]!;
+      const { level, sightColumns } = await sightOf(tiles, info, of, window);
+      const instantsColumns = await instants.inSight(of.instants, window);
+      setTimeout(() => prefetch(track, window), 0);
+      return { level, sightColumns, instantsColumns };
+    },
+
+    /** What a span says of itself besides: attributes, why it failed. */
+    async timelineDetail(block: Block, row: number): Promise<Record<string, unknown>> {
+      placeByBlock ??= new Map(allPlaces(info).map((place) => [place.block, place]));
+      const place = placeByBlock.get(block);
+      return place ? detailOf(await tiles.get(place), row) : {};
+    },
+
+    /** How many spans were open at each moment of the whole time. */
+    async timelineActivity(tracks: number[], pieces: number): Promise<{ activityColumns: { open: Float64Array } }> {
+      const open = new Float64Array(pieces);
+      const to = Math.max(report.head.durationNs, 1);
+      const window = { from: 0, to, pixelNs: to / pieces, depthLimit: Infinity, most: 40_000 };
+      for (const track of tracks) await addActivity(tiles, info, info.tracks[track]!, window, open);
+      return { activityColumns: { open } };
+    },
+
+    /** The next span of a function on these tracks (or the one before). A newer search ends this one: then it is `null`. */
+    async timelineNext(
+      tracks: number[],
+      of: FunctionIndex,
+      cursor: Cursor,
+      direction: 1 | -1,
+    ): Promise<FoundSpan | null> {
+      const search = ++searches;
+      const { function: functionOf } = report.names.frames;
+      const searched = { tiles, info, tracks, isWanted: () => search === searches };
+      return nextOf(searched, (frame) => functionOf[frame] === of, cursor, direction);
+    },
+
+    async timelineLongest(tracks: number[], span: Span, filter: Filter): Promise<FoundSpan[]> {
+      const search = ++longests;
+      const seen = seenFunctions(report.names, filter);
+      const { function: functionOf } = report.names.frames;
+      const { origin } = report.names.functions;
+      const isShown = (frame: number) => {
+        const of = functionOf[frame]!;
+        return seen[of] === 1 && (filter.internals || origin[of] !== INTERPRETER);
+      };
+      const searched = { tiles, info, tracks, isWanted: () => search === longests };
+      return longestIn(searched, span, LONGEST, isShown);
+    },
+
+    /** The frames that are open on a track during all of a time. */
+    timelineAround(track: number, span: Span): Promise<number[]> {
+      return aroundOf(tiles, info, info.tracks[track]!, span);
+    },
+
+    async timelineCounter(counter: number): Promise<CounterSteps> {
+      const { block } = info.counters[counter] as CounterInfo;
+      const { times, values } = (await report.json(block)) as { times: number[]; values: number[] };
+      return { stepsColumns: { time: Float64Array.from(times), value: Float64Array.from(values) } };
+    },
+  };
+}
+
+function allPlaces(info: TimelineInfo): TilePlace[] {
+  const levels = [...info.levels.keys()];
+  return info.tracks.flatMap((track) =>
+    levels.flatMap((level) => [...spanPlaces(info, track, level), ...densePlaces(track, level)]),
+  );
+}
+
+/** Moments at which something happened that took no time. */
+class Instants {
+  private readonly kept = new Map<Block, Promise<{ time: Float64Array; frame: Uint32Array }>>();
+
+  constructor(private readonly report: Report) {}
+
+  async inSight(block: Block | null, { from, to, pixelNs }: Window): Promise<Sight["instantsColumns"]> {
+    const times: number[] = [];
+    const frames: number[] = [];
+    const counts: number[] = [];
+    if (block !== null) {
+      const { time, frame } = await this.all(block);
+      for (let row = firstAtLeast(time, from); row < time.length && time[row]! < to; row++) {
+        if (times.length > 0 && time[row]! - times[times.length - 1]! < pixelNs) counts[counts.length - 1]!++;
+        else {
+          times.push(time[row]!);
+          frames.push(frame[row]!);
+          counts.push(1);
+        }
+      }
+    }
+    return { time: Float64Array.from(times), frame: Uint32Array.from(frames), count: Uint32Array.from(counts) };
+  }
+
+  private all(block: Block): Promise<{ time: Float64Array; frame: Uint32Array }> {
+    let all = this.kept.get(block);
+    if (!all) {
+      all = this.report.columns(block).then((columns) => ({ time: columns.rising(), frame: columns.small() }));
+      this.kept.set(block, all);
+    }
+    return all;
+  }
+}
+
+function firstAtLeast(times: Float64Array, time: number): number {
+  const at = times.findIndex((of) => of >= time);
+  return at < 0 ? times.length : at;
+}

@@ -1,0 +1,140 @@
+// Tiles of the timeline, decoded. What they hold is written down in `shared/format.ts`.
+
+import type { Block, Tiles, TimelineInfo, TrackInfo } from "../../shared/format";
+import { Columns } from "../decode";
+
+/** Spans, or pieces that stand for several, by begin and depth. */
+export interface Tile {
+  begin: Float64Array;
+  /** How long a span took, or how far a piece reaches. */
+  extent: Float64Array;
+  depth: Uint32Array;
+  /** The frame + 1; 0 if a piece has none that took most. */
+  frame: Uint32Array;
+  /** `SPAN_FLAGS`; nothing of pieces. */
+  flags: Uint32Array | null;
+  /** For a span the place of its details in `details` + 1; for a piece how many calls it stands for. */
+  value: Uint32Array;
+  /** How long a piece was busy. Nothing of spans. */
+  busy: Float64Array | null;
+  /** JSON. Nothing of pieces. */
+  details: Uint8Array | null;
+}
+
+export const UNFINISHED = 1;
+export const FAILED = 2;
+/** It was open when it was first heard of: no call of it was seen. */
+export const FOUND_OPEN = 4;
+
+/** Where a tile is, and what it holds at most. */
+export interface TilePlace {
+  block: Block;
+  earliest: number;
+  latest: number;
+  count: number;
+  isDense: boolean;
+  /** No row is as long: rows that reach into a time begin no earlier before it. */
+  longest: number;
+}
+
+/** The tiles with the spans of a level, in the order of time. */
+export function spanPlaces(info: TimelineInfo, track: TrackInfo, level: number): TilePlace[] {
+  return placesOf(track.levels[level], false, info.levels[level + 1] ?? Infinity);
+}
+
+/** The tiles with what is shorter than a level. */
+export function densePlaces(track: TrackInfo, level: number): TilePlace[] {
+  return placesOf(track.dense[level], true, Infinity);
+}
+
+function placesOf(tiles: Tiles | undefined, isDense: boolean, longest: number): TilePlace[] {
+  const places: TilePlace[] = [];
+  for (let at = 0; at + 3 < (tiles?.length ?? 0); at += 4) {
+    const [block, earliest, latest, count] = tiles!.slice(at, at + 4) as [number, number, number, number];
+    places.push({ block, earliest, latest, count, isDense, longest });
+  }
+  return places;
+}
+
+export function decodeTile(bytes: Uint8Array, { earliest, isDense }: TilePlace): Tile {
+  const columns = new Columns(bytes);
+  const begin = columns.rising(earliest);
+  const extent = columns.plain();
+  const depth = columns.small();
+  const frame = columns.small();
+  if (isDense) {
+    return { begin, extent, depth, frame, flags: null, value: columns.small(), busy: columns.plain(), details: null };
+  }
+  for (let row = 0; row < frame.length; row++) frame[row]!++;
+  const flags = columns.small();
+  const value = columns.small();
+  return { begin, extent, depth, frame, flags, value, busy: null, details: columns.rest() };
+}
+
+/** The first row that begins at `time` or later. */
+export function firstRow(tile: Tile, time: number): number {
+  const { begin } = tile;
+  let low = 0;
+  let high = begin.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (begin[middle]! < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** What is said of a row besides. */
+export function detailOf(tile: Tile, row: number): Record<string, unknown> {
+  const place = tile.value[row]!;
+  if (!tile.details || place === 0) return {};
+  const all = JSON.parse(new TextDecoder().decode(tile.details)) as Record<string, unknown>[];
+  return all[place - 1] ?? {};
+}
+
+const BYTES_PER_ROW = 32;
+
+/** Decodes tiles when they are asked for, and keeps those that were asked for last, up to so many bytes. */
+export class TileStore {
+  private readonly kept = new Map<Block, { tile: Promise<Tile>; bytes: number }>();
+  private bytes = 0;
+
+  constructor(
+    private readonly source: { bytes(block: Block): Promise<Uint8Array> },
+    private readonly most = 96 * 2 ** 20,
+  ) {}
+
+  get(place: TilePlace): Promise<Tile> {
+    const { block } = place;
+    const known = this.kept.get(block);
+    if (known) {
+      this.kept.delete(block);
+      this.kept.set(block, known);
+      return known.tile;
+    }
+    const tile = this.source.bytes(block).then((bytes) => decodeTile(bytes, place));
+    const bytes = place.count * BYTES_PER_ROW;
+    this.kept.set(block, { tile, bytes });
+    this.bytes += bytes;
+    tile.catch(() => this.drop(block));
+    this.shrink();
+    return tile;
+  }
+
+  /** How many bytes the tiles take that are kept. */
+  get size(): number {
+    return this.bytes;
+  }
+
+  private shrink(): void {
+    for (const block of this.kept.keys()) {
+      if (this.bytes <= this.most || this.kept.size <= 1) return;
+      this.drop(block);
+    }
+  }
+
+  private drop(block: Block): void {
+    this.bytes -= this.kept.get(block)?.bytes ?? 0;
+    this.kept.delete(block);
+  }
+}

@@ -1,0 +1,145 @@
+// Changes by path: boxes as wide as they cost on one side, with the colour of how that changed.
+
+import type { DiffLayout } from "../../../engine/diff/methods";
+import { ALL, MANY } from "../../../engine/flame/layout";
+import { placeOf } from "../../../shared/names";
+import { countedText, countText } from "../../../shared/units";
+import { addressed } from "../../address";
+import { isDark } from "../../colours";
+import { ask } from "../../engine";
+import { measure, names, selection } from "../../state";
+import { FlameChart, type Skin } from "../flame/chart";
+import { boxName } from "../flame/tip";
+import {
+  type Change,
+  changeColour,
+  difference,
+  differenceText,
+  growthOf,
+  isShares,
+  isTotal,
+  onlyText,
+  told,
+  toldText,
+  widthSide,
+} from "./state";
+
+const zoom = { path: addressed("diff.path", "", { isStep: true }), span: addressed("diff.span", "") };
+
+export function DiffFlame() {
+  const of = selection.value;
+  const options = { width: widthSide(), shares: isShares() };
+  return (
+    <FlameChart
+      label="What changed, by path. Arrow keys go from box to box, Enter zooms, Backspace zooms out."
+      treeKey={JSON.stringify([of, options])}
+      layOut={(request) => ask("diffFlame", of, options, request)}
+      zoom={zoom}
+      isUpward={false}
+      skin={skinOf(isTotal(), isDark())}
+      empty={`Nothing of what is selected cost anything ${options.width === "after" ? "after" : "before"} the change.`}
+    />
+  );
+}
+
+function skinOf(byTotal: boolean, dark: boolean): Skin<DiffLayout> {
+  return {
+    colour: (layout, box) => {
+      const greatest = byTotal ? layout.greatestTotal : layout.greatestOwn;
+      const by = difference(told(byTotal ? totalOf(layout, box) : ownOf(layout, box), layout.totals));
+      return changeColour(greatest > 0 ? by / greatest : 0, dark);
+    },
+    text: (layout, box) => {
+      const only = isBox(layout, box) ? onlyText(layout.sidesColumns.sides[box]!) : "";
+      return only === "" ? boxName(layout, box) : `${boxName(layout, box)} (${only})`;
+    },
+    cost: (layout, box) => {
+      const of = layout.boxesColumns.function[box];
+      // All of the shares together are all before and after.
+      if (of === MANY || (of === ALL && isShares())) return "";
+      return differenceText(told(byTotal ? totalOf(layout, box) : ownOf(layout, box), layout.totals));
+    },
+    tip: (layout, box) => <DiffTip layout={layout} box={box} />,
+    said: saidOf,
+    isMarked: (layout, box) => onlyText(layout.sidesColumns.sides[box]!) !== "",
+  };
+}
+
+function isBox(layout: DiffLayout, box: number): boolean {
+  return layout.boxesColumns.function[box] !== MANY;
+}
+
+function ownOf({ sidesColumns: { beforeOwn, afterOwn } }: DiffLayout, box: number): Change {
+  return { before: beforeOwn[box]!, after: afterOwn[box]! };
+}
+
+function totalOf({ sidesColumns: { beforeTotal, afterTotal } }: DiffLayout, box: number): Change {
+  return { before: beforeTotal[box]!, after: afterTotal[box]! };
+}
+
+function saidOf(layout: DiffLayout, box: number): string {
+  if (!isBox(layout, box)) return `${boxName(layout, box)}.`;
+  const sides = layout.sidesColumns.sides[box]!;
+  const parts = (["Total", "Own"] as const).map((what) => {
+    const change = told(what === "Total" ? totalOf(layout, box) : ownOf(layout, box), layout.totals);
+    const growth = growthOf(change, sides);
+    return `${what} ${toldText(change.before)} before, ${toldText(change.after)} after${growth ? `, ${growth}` : ""}`;
+  });
+  return `${boxName(layout, box)}. ${parts.join(". ")}.`;
+}
+
+function DiffTip({ layout, box }: { layout: DiffLayout; box: number }) {
+  const of = layout.boxesColumns.function[box]!;
+  if (of === MANY) {
+    return (
+      <>
+        <strong>{boxName(layout, box)}</strong>
+        <div>Zoom in to see them.</div>
+      </>
+    );
+  }
+  const { sides, beforeCalls, afterCalls } = layout.sidesColumns;
+  const rows = [
+    { label: "Total", change: told(totalOf(layout, box), layout.totals) },
+    { label: "Own", change: told(ownOf(layout, box), layout.totals) },
+  ];
+  return (
+    <>
+      <strong>{boxName(layout, box)}</strong>
+      {of !== ALL && <div class="place">{placeOf(names(), of)}</div>}
+      <table class="diff-tip">
+        <thead>
+          <tr>
+            <td />
+            <th>Before</th>
+            <th>After</th>
+            <th>Change</th>
+            <td />
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ label, change }) => (
+            <tr key={label} class={changeClass(difference(change))}>
+              <th>{label}</th>
+              <td>{toldText(change.before)}</td>
+              <td>{toldText(change.after)}</td>
+              <td class="by">{differenceText(change)}</td>
+              <td class="by">{growthOf(change, sides[box]!)}</td>
+            </tr>
+          ))}
+          {of !== ALL && (
+            <tr>
+              <th class="counted">{countedText(measure.value)}</th>
+              <td>{countText(beforeCalls[box]!)}</td>
+              <td>{countText(afterCalls[box]!)}</td>
+            </tr>
+          )}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+export function changeClass(by: number): string {
+  return by > 0 ? "more" : by < 0 ? "less" : "";
+}

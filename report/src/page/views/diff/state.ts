@@ -1,0 +1,78 @@
+// How changes are looked at, and how costs are told then.
+
+import { BEFORE, scalesOf } from "../../../engine/diff/tree";
+import type { Side } from "../../../engine/selected";
+import { costText, exactShareText, growthText, signedCostText } from "../../../shared/units";
+import { addressed } from "../../address";
+import { isDark } from "../../colours";
+import { measure } from "../../state";
+
+/** "shares" of each side's total, or "costs". */
+export const unit = addressed("diff.unit", "costs");
+/** "own" or "total". */
+export const cost = addressed("diff.cost", "own");
+export const width = addressed("diff.width", "after");
+export const shown = addressed("diff.show", "both");
+/** The least change of a row, in percent of the greater whole. */
+export const least = addressed("diff.least", "0.1");
+
+export const isShares = () => unit.value === "shares";
+export const isTotal = () => cost.value === "total";
+export const widthSide = (): Side => (width.value === "before" ? "before" : "after");
+
+/** A cost of both sides. */
+export interface Change {
+  before: number;
+  after: number;
+}
+
+/** Two costs as they are told: as they are, or as shares of totals. */
+export function told(change: Change, totals: [number, number]): Change {
+  const [first, second] = scalesOf(...totals, isShares());
+  return { before: change.before * first, after: change.after * second };
+}
+
+export function difference({ before, after }: Change): number {
+  return after - before;
+}
+
+export function toldText(value: number): string {
+  return isShares() ? exactShareText(value) : costText(measure.value, value);
+}
+
+export function differenceText(change: Change): string {
+  const by = difference(change);
+  if (!isShares()) return signedCostText(measure.value, by);
+  return by > 0 ? `+${exactShareText(by)}` : exactShareText(by);
+}
+
+/** "new", "gone", or by how much it grew. */
+export function growthOf(change: Change, sides: number): string {
+  const only = onlyText(sides);
+  return only === "" ? growthText(change.before, change.after) : only;
+}
+
+/** What is said of what is on one side only. */
+export function onlyText(sides: number): string {
+  if (sides === 3 || sides === 0) return "";
+  return sides === BEFORE ? "gone" : "new";
+}
+
+const STEPS = 24;
+const RAMPS = {
+  light: { none: [220, 8, 91], more: [8, 86, 66], less: [192, 62, 58] },
+  dark: { none: [220, 9, 24], more: [8, 62, 42], less: [192, 72, 33] },
+} as const;
+
+/**
+ * The colour of a change, as a part of the greatest: from -1 (less) to 1 (more). Red and blue-green differ for everybody; small
+ * changes are told apart from none.
+ */
+export function changeColour(part: number, dark = isDark()): string {
+  const ramp = RAMPS[dark ? "dark" : "light"];
+  const end = part < 0 ? ramp.less : ramp.more;
+  const step = Math.round(Math.sqrt(Math.min(Math.abs(part), 1)) * STEPS) / STEPS;
+  if (step === 0) return `hsl(${ramp.none[0]} ${ramp.none[1]}% ${ramp.none[2]}%)`;
+  const mixed = (at: 1 | 2, part: number) => (ramp.none[at] + (end[at] - ramp.none[at]) * part).toFixed(1);
+  return `hsl(${end[0]} ${mixed(1, Math.sqrt(step))}% ${mixed(2, step)}%)`;
+}

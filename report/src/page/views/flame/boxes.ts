@@ -1,0 +1,73 @@
+// Finds boxes in a layout: under the pointer, beside each other, on the way to the root.
+
+import { ALL, type Layout, MANY } from "../../../engine/flame/layout";
+
+export type Direction = "caller" | "callee" | "left" | "right";
+
+export const ROW = 20;
+
+/** The box at a place of a row. */
+export function boxAt(layout: Layout, x: number, row: number, slack: number): number | null {
+  const { x0, x1, depth } = layout.boxesColumns;
+  let [from, to] = rowOf(layout, row);
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (x1[middle]! + slack < x) from = middle + 1;
+    else to = middle;
+  }
+  const isHit = from < x0.length && depth[from] === row && x0[from]! - slack <= x;
+  return isHit ? from : null;
+}
+
+/** The boxes of a row: from the first number up to the second. */
+export function rowOf({ boxesColumns: { depth } }: Layout, row: number): [number, number] {
+  return [firstOf(depth, row), firstOf(depth, row + 1)];
+}
+
+function firstOf(depth: Uint32Array, row: number): number {
+  let from = 0;
+  let to = depth.length;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (depth[middle]! < row) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** Functions from the root to a box: its address. Boxes of many have the address of what they are under. */
+export function pathTo({ boxesColumns: { above, function: functions } }: Layout, box: number): number[] {
+  const path: number[] = [];
+  for (let at = box; at !== above[at]; at = above[at]!) if (functions[at] !== MANY) path.push(functions[at]!);
+  return path.reverse();
+}
+
+/** All boxes from the root to a box. */
+export function wayTo({ boxesColumns: { above } }: Layout, box: number): number[] {
+  const way = [box];
+  for (let at = box; at !== above[at]; at = above[at]!) way.push(above[at]!);
+  return way.reverse();
+}
+
+/** The box beside another, as keys go. Callees: the widest of them. */
+export function neighbour(layout: Layout, box: number, direction: Direction): number {
+  const { above, depth, x0, x1 } = layout.boxesColumns;
+  if (direction === "caller") return above[box]!;
+  if (direction === "left") return box > 0 && depth[box - 1] === depth[box] ? box - 1 : box;
+  if (direction === "right") return depth[box + 1] === depth[box] ? box + 1 : box;
+  const [from, to] = rowOf(layout, depth[box]! + 1);
+  let widest = box;
+  let width = 0;
+  for (let at = from; at < to; at++) {
+    if (above[at] === box && x1[at]! - x0[at]! > width) {
+      widest = at;
+      width = x1[at]! - x0[at]!;
+    }
+  }
+  return widest;
+}
+
+/** Whether a box is a function's. */
+export function isFunction(of: number): boolean {
+  return of !== ALL && of !== MANY;
+}

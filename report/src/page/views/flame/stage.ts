@@ -1,0 +1,171 @@
+// What a flame graph looks at right now, and how it gets from there to where it shall be.
+
+import { batch, type Signal } from "@preact/signals";
+import type { Layout } from "../../../engine/flame/layout";
+import { pathTo, ROW, wayTo } from "./boxes";
+import { rowAt, rowTop } from "./draw";
+import { between, moved, pathText, type Span, scaled, spanText, within } from "./window";
+
+const ZOOM_MS = 150;
+/** The narrowest that can be looked at, as a part of everything. */
+const NARROWEST = 1e-9;
+
+/** Where a flame graph keeps in the address what it is zoomed to. */
+export interface Zoom {
+  path: Signal<string>;
+  span: Signal<string>;
+}
+
+export class Stage {
+  layout: Layout | undefined;
+  treeKey = "";
+  window: Span = [0, 1];
+  isUpward = false;
+  scroller: HTMLElement | null = null;
+  private moving = 0;
+
+  constructor(
+    private readonly zoom: Zoom,
+    private readonly redraw: () => void,
+  ) {}
+
+  get width(): number {
+    return this.scroller?.clientWidth ?? 0;
+  }
+
+  get height(): number {
+    return this.scroller?.clientHeight ?? 0;
+  }
+
+  get top(): number {
+    return this.scroller?.scrollTop ?? 0;
+  }
+
+  /** How high all rows are together; at least as high as there is room. */
+  get sheet(): number {
+    return Math.max((this.layout?.rows ?? 0) * ROW, this.height);
+  }
+
+  /** Takes a layout: goes there smoothly if it is what is asked for now, of the tree that was there before. */
+  take(layout: Layout, treeKey: string, isNewest: boolean): void {
+    const isSame = this.treeKey === treeKey && this.layout !== undefined;
+    const isOther = this.layout !== undefined && pathText(this.layout.path) !== pathText(layout.path);
+    this.layout = layout;
+    this.treeKey = treeKey;
+    if (!isSame) this.jump(layout.window);
+    else if (isNewest) this.glide(layout.window);
+    // The sheet has its new height only when it is drawn.
+    if (isOther && isNewest) requestAnimationFrame(() => this.revealRow(layout.path.length));
+  }
+
+  /** The place in the layout that is seen at a distance from the left. */
+  placeAt(x: number): number {
+    return this.window[0] + (x / Math.max(this.width, 1)) * (this.window[1] - this.window[0]);
+  }
+
+  rowAt(y: number): number {
+    return rowAt(this, y);
+  }
+
+  /** Zooms by a factor (below 1: nearer) around a place. */
+  scale(factor: number, around: number): void {
+    this.look(scaled(this.window, factor, around));
+  }
+
+  /** Moves by so many pixels. */
+  move(pixels: number): void {
+    const by = (pixels / Math.max(this.width, 1)) * (this.window[1] - this.window[0]);
+    this.look(moved(this.window, by));
+  }
+
+  /** Zooms to a box. */
+  zoomTo(box: number): void {
+    if (this.layout) this.keep(pathText(pathTo(this.layout, box)), "");
+  }
+
+  zoomOut(): void {
+    if (!this.layout) return;
+    const isPart = this.zoom.span.value !== "";
+    this.keep(pathText(isPart ? this.layout.path : this.layout.path.slice(0, -1)), "");
+  }
+
+  get isZoomed(): boolean {
+    return this.zoom.path.value !== "" || this.zoom.span.value !== "";
+  }
+
+  reset(): void {
+    this.keep("", "");
+  }
+
+  /** Brings a box into sight. */
+  reveal(box: number): void {
+    const { layout } = this;
+    if (!layout) return;
+    const { x0, x1, depth } = layout.boxesColumns;
+    this.revealRow(depth[box]!);
+    const [from, to] = this.window;
+    if (x1[box]! <= from || x0[box]! >= to) this.look(moved(this.window, (x0[box]! + x1[box]! - from - to) / 2));
+  }
+
+  /** Looks at what is around a place. */
+  centre(place: number): void {
+    this.look(moved(this.window, place - (this.window[0] + this.window[1]) / 2));
+  }
+
+  private revealRow(row: number): void {
+    const { scroller } = this;
+    if (!scroller) return;
+    const top = rowTop(this, row);
+    if (top < 0) scroller.scrollTop += top;
+    else if (top + ROW > this.height) scroller.scrollTop += top + ROW - this.height;
+  }
+
+  /** Looks at a part of the width, at once; the zoomed box is from then on the nearest one that has it all. */
+  private look(asked: Span): void {
+    const { layout } = this;
+    if (!layout || layout.whole <= 0) return;
+    if (asked[1] - asked[0] < layout.whole * NARROWEST) return;
+    const window = within(asked, [0, layout.whole]);
+    const { x0, x1 } = layout.boxesColumns;
+    const slack = (window[1] - window[0]) * 1e-6;
+    const way = wayTo(layout, layout.zoomed);
+    const box = way.filter((on) => x0[on]! - slack <= window[0] && x1[on]! + slack >= window[1]).pop() ?? 0;
+    const [begin, width] = [x0[box]!, x1[box]! - x0[box]!];
+    cancelAnimationFrame(this.moving);
+    this.window = window;
+    this.keep(pathText(pathTo(layout, box)), spanText([(window[0] - begin) / width, (window[1] - begin) / width]));
+    this.redraw();
+  }
+
+  private keep(path: string, span: string): void {
+    batch(() => {
+      this.zoom.path.value = path;
+      this.zoom.span.value = span;
+    });
+  }
+
+  private jump(window: Span): void {
+    cancelAnimationFrame(this.moving);
+    this.window = window;
+    this.redraw();
+  }
+
+  private glide(to: Span): void {
+    const from = this.window;
+    const far = Math.max(Math.abs(from[0] - to[0]), Math.abs(from[1] - to[1]));
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (isStill || far <= (to[1] - to[0]) * 1e-4) {
+      this.jump(to);
+      return;
+    }
+    cancelAnimationFrame(this.moving);
+    const began = performance.now();
+    const step = (now: number) => {
+      const part = Math.min(Math.max((now - began) / ZOOM_MS, 0), 1);
+      this.window = between(from, to, part);
+      this.redraw();
+      if (part < 1) this.moving = requestAnimationFrame(step);
+    };
+    this.moving = requestAnimationFrame(step);
+  }
+}

@@ -1,0 +1,148 @@
+// The flame graph: who called whom, and what it cost, at a glance.
+
+import { batch } from "@preact/signals";
+import { ALL, type Layout } from "../../../engine/flame/layout";
+import type { FlameMode } from "../../../engine/flame/methods";
+import { functionName } from "../../../shared/names";
+import { costText, shareText } from "../../../shared/units";
+import { addressed } from "../../address";
+import { useAnswer } from "../../answer";
+import { Choice, type Option } from "../../choice";
+import { functionColours, isDark } from "../../colours";
+import { ask } from "../../engine";
+import { head, measure, names, search, selected, selection, show } from "../../state";
+import { FlameChart, type Skin } from "./chart";
+import { boxName, boxSaid, FlameTip, share } from "./tip";
+import { pathText } from "./window";
+
+type Mode = FlameMode | "time";
+
+const mode = addressed("flame.order", "heavy");
+const direction = addressed("flame.direction", "icicle");
+const fold = addressed("flame.fold", "");
+const zoom = { path: addressed("flame.path", "", { isStep: true }), span: addressed("flame.span", "") };
+
+const MODES: Option<Mode>[] = [
+  { value: "heavy", label: "Left-heavy", title: "What costs most is on the left" },
+  { value: "met", label: "Merged", title: "Calls in the order in which they were first made" },
+  { value: "callers", label: "Bottom-up", title: "From functions that cost something by themselves to their callers" },
+];
+const TIME_ORDER: Option<Mode> = { value: "time", label: "Time order", title: "Each call when it was: the timeline" };
+
+export function FlameView() {
+  const options = { mode: currentMode(), fold: fold.value !== "" };
+  const of = selection.value;
+  const colours = functionColours(names(), isDark());
+  const counted = of.measure;
+  const skin: Skin<Layout> = {
+    colour: ({ boxesColumns }, box) => colours[boxesColumns.function[box]!] ?? "",
+    text: boxName,
+    cost: (layout, box) =>
+      layout.boxesColumns.function[box] === ALL
+        ? costText(counted, layout.total)
+        : share(layout.boxesColumns.total[box]!, layout.total),
+    tip: (layout, box) => <FlameTip layout={layout} box={box} measure={counted} />,
+    said: (layout, box) => boxSaid(layout, box, counted),
+  };
+  return (
+    <div class="with-bar">
+      <div class="bar">
+        <Bar />
+      </div>
+      <div class="rest">
+        <FlameChart
+          label="Flame graph. Arrow keys go from box to box, Enter zooms, Backspace zooms out."
+          treeKey={JSON.stringify([of, options])}
+          layOut={(request) => ask("flame", of, options, request)}
+          zoom={zoom}
+          isUpward={direction.value === "flame"}
+          skin={skin}
+          empty="Nothing of what is selected cost anything. Choose other threads, another time or another measure, or show more kinds of functions."
+        />
+      </div>
+    </div>
+  );
+}
+
+function currentMode(): FlameMode {
+  return MODES.some((option) => option.value === mode.value) ? (mode.value as FlameMode) : "heavy";
+}
+
+/** Paths from the root and paths from the functions at its end have nothing to do with each other. */
+function chooseMode(chosen: Mode): void {
+  if (chosen === "time") {
+    show("timeline");
+    return;
+  }
+  batch(() => {
+    if ((chosen === "callers") !== (currentMode() === "callers")) {
+      zoom.path.value = "";
+      zoom.span.value = "";
+    }
+    mode.value = chosen;
+  });
+}
+
+function Bar() {
+  const modes = head().timeline ? [...MODES, TIME_ORDER] : MODES;
+  return (
+    <>
+      <Choice<Mode> label="Order" value={currentMode()} options={modes} choose={chooseMode} />
+      <Choice
+        label="Direction"
+        value={direction.value}
+        options={[
+          { value: "icicle", label: "Icicle", title: "Callers above" },
+          { value: "flame", label: "Flame", title: "Callers below" },
+        ]}
+        choose={(chosen) => {
+          direction.value = chosen;
+        }}
+      />
+      <button
+        type="button"
+        aria-pressed={fold.value !== ""}
+        title="Show a function that calls itself as one box"
+        onClick={() => {
+          fold.value = fold.value === "" ? "on" : "";
+        }}
+      >
+        Fold recursion
+      </button>
+      <ZoomToSelected />
+      <FoundText />
+    </>
+  );
+}
+
+/** Goes to where the selected function costs most. */
+function ZoomToSelected() {
+  const of = selected.value;
+  if (of === null) return null;
+  const go = async () => {
+    const path = await ask("flamePath", selection.value, currentMode(), of);
+    if (!path) return;
+    batch(() => {
+      zoom.path.value = pathText(path);
+      zoom.span.value = "";
+    });
+  };
+  return (
+    <button type="button" class="flame-go" title="Zoom to where it costs most" onClick={go}>
+      Zoom to <strong>{functionName(names(), of)}</strong>
+    </button>
+  );
+}
+
+/** What the search finds costs. */
+function FoundText() {
+  const text = search.value.trim();
+  const key = JSON.stringify([selection.value, text]);
+  const { value } = useAnswer(key, async () => (text === "" ? null : ask("foundCost", selection.value, text)));
+  const what = measure.value === "time" ? "the time" : "all";
+  return (
+    <span class="flame-found" role="status">
+      {text !== "" && value && value.all > 0 && `Found in ${shareText(value.total / value.all)} of ${what}`}
+    </span>
+  );
+}

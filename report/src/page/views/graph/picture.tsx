@@ -1,0 +1,178 @@
+// A call graph that is moved, made larger and walked through.
+
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { CallGraph } from "../../../engine/graph/methods";
+import { isDark } from "../../colours";
+import { useFound } from "../../found";
+import { names, select, selected } from "../../state";
+import { Tooltip } from "../../tooltip";
+import { type Camera, type CameraControl, fitting, showing, useCamera } from "./camera";
+import { GraphDrawing } from "./drawing";
+import { ArrowTip, BoxTip } from "./tips";
+import { neighbour, stepOf } from "./walk";
+
+/** Below this scale text can't be read, and a picture begins at no smaller one. */
+const READABLE = 0.5;
+const ZOOM_STEP = 1.25;
+
+type Hovered = ({ box: number } | { arrow: number }) & { x: number; y: number };
+
+interface Properties {
+  graph: CallGraph;
+  /** What the picture is of: another one begins with all of it in sight. */
+  subject: string;
+  onFocus(of: number): void;
+  onUnfocus(): boolean;
+}
+
+export function GraphPicture({ graph, subject, onFocus, onUnfocus }: Properties) {
+  const svg = useRef<SVGSVGElement>(null);
+  const control = useCamera(svg);
+  const { camera } = control;
+  const [hovered, setHovered] = useState<Hovered>();
+  const [entered, setEntered] = useState<number>();
+  useSteadyCamera(graph, subject, svg, control);
+  const chosen = placeOf(graph, selected.value);
+  const entry = placeOf(graph, entered ?? null) ?? chosen ?? 0;
+  const hoveredBox = hovered && "box" in hovered ? hovered.box : undefined;
+  const dark = isDark();
+  const found = useFound();
+  // The same elements while the camera moves: nothing of them is looked at again.
+  const drawing = useMemo(
+    () => (
+      <GraphDrawing
+        graph={graph}
+        looks={{
+          names: names(),
+          dark,
+          hovered: hoveredBox,
+          chosen,
+          entry,
+          isFound: (box) => found?.[box.of] === 1,
+          isSearching: found !== null,
+        }}
+        onBox={(place) => !control.hasMoved() && select(graph.boxes[place]!.of)}
+        onFocus={(place) => setEntered(graph.boxes[place]!.of)}
+        onHover={(what, event) => setHovered(what && { ...what, x: event.clientX, y: event.clientY })}
+      />
+    ),
+    [graph, dark, hoveredBox, chosen, entry, found],
+  );
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const element = event.target as Element;
+    const place = Number(element.getAttribute("data-place") ?? entry);
+    const step = stepOf(graph, event.key);
+    if (step) {
+      const next = neighbour(graph, place, step);
+      if (next !== undefined) enter(next);
+    } else if (event.key === "Enter") onFocus(graph.boxes[place]!.of);
+    else if (event.key === " ") select(graph.boxes[place]!.of);
+    else if (event.key === "+" || event.key === "=") control.zoom(ZOOM_STEP);
+    else if (event.key === "-") control.zoom(1 / ZOOM_STEP);
+    else if (event.key === "0") control.setCamera(() => fitting(graph, svg.current!.getBoundingClientRect()));
+    else if (event.key !== "Escape" || !onUnfocus()) return;
+    event.preventDefault();
+  };
+  const enter = (place: number) => {
+    svg.current!.querySelector<SVGGElement>(`[data-place="${place}"]`)?.focus({ preventScroll: true });
+    control.setCamera((before) => showing(before, graph.boxes[place]!, svg.current!.getBoundingClientRect()));
+  };
+
+  return (
+    <>
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset can't be a drawing. */}
+      <svg
+        ref={svg}
+        class={`call-graph ${camera.scale < READABLE ? "far" : ""}`}
+        role="group"
+        aria-label="Call graph. Arrow keys go to callers and callees, Enter shows only what a function is part of."
+        onKeyDown={onKeyDown}
+        {...control.events}
+      >
+        <g transform={`translate(${camera.x.toFixed(2)} ${camera.y.toFixed(2)}) scale(${camera.scale.toFixed(4)})`}>
+          {drawing}
+        </g>
+      </svg>
+      <ZoomButtons control={control} fit={() => fitting(graph, svg.current!.getBoundingClientRect())} />
+      {hovered && (
+        <Tooltip x={hovered.x} y={hovered.y}>
+          {"box" in hovered
+            ? graph.boxes[hovered.box] && <BoxTip graph={graph} box={graph.boxes[hovered.box]!} />
+            : graph.arrows[hovered.arrow] && <ArrowTip graph={graph} arrow={graph.arrows[hovered.arrow]!} />}
+        </Tooltip>
+      )}
+    </>
+  );
+}
+
+function ZoomButtons({ control, fit }: { control: CameraControl; fit(): ReturnType<typeof fitting> }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset can't be laid out in a corner.
+    <div class="zoom" role="group" aria-label="Zoom">
+      <button type="button" aria-label="Larger" title="Larger (+)" onClick={() => control.zoom(ZOOM_STEP)}>
+        +
+      </button>
+      <button type="button" aria-label="Smaller" title="Smaller (-)" onClick={() => control.zoom(1 / ZOOM_STEP)}>
+        −
+      </button>
+      <button type="button" title="All of it (0)" onClick={() => control.setCamera(fit)}>
+        Fit
+      </button>
+    </div>
+  );
+}
+
+function placeOf(graph: CallGraph, of: number | null): number | undefined {
+  const place = of === null ? -1 : graph.boxes.findIndex((box) => box.of === of);
+  return place < 0 ? undefined : place;
+}
+
+/** Shows a new picture whole; of a picture that only got more or fewer boxes, what was in the middle stays where it was. */
+function useSteadyCamera(
+  graph: CallGraph,
+  subject: string,
+  svg: { current: SVGSVGElement | null },
+  control: CameraControl,
+): void {
+  const before = useRef<{ graph: CallGraph; subject: string } | null>(null);
+  useLayoutEffect(() => {
+    const window = svg.current!.getBoundingClientRect();
+    const old = before.current;
+    before.current = { graph, subject };
+    if (!old || old.subject !== subject) {
+      control.setCamera(() => beginning(graph, window));
+      return;
+    }
+    control.setCamera((camera) => {
+      const x = (window.width / 2 - camera.x) / camera.scale;
+      const y = (window.height / 2 - camera.y) / camera.scale;
+      const far = (box: { x: number; y: number }) => Math.hypot(box.x - x, box.y - y);
+      const stays = old.graph.boxes
+        .filter((box) => placeOf(graph, box.of) !== undefined)
+        .sort((a, b) => Number(b.of === selected.peek()) - Number(a.of === selected.peek()) || far(a) - far(b))[0];
+      if (!stays) return beginning(graph, window);
+      const now = graph.boxes[placeOf(graph, stays.of)!]!;
+      return {
+        scale: camera.scale,
+        x: camera.x + (stays.x - now.x) * camera.scale,
+        y: camera.y + (stays.y - now.y) * camera.scale,
+      };
+    });
+  }, [graph, subject]);
+}
+
+/** All of it, or if that can't be read then what is selected, or the heaviest of those that nobody calls. */
+function beginning(graph: CallGraph, window: DOMRect): Camera {
+  const all = fitting(graph, window);
+  const isDown = graph.direction === "down";
+  if (all.scale >= READABLE) return isDown ? { ...all, y: Math.min(all.y, 40) } : { ...all, x: Math.min(all.x, 40) };
+  const called = new Set(graph.arrows.filter(({ from, to }) => from !== to).map((arrow) => arrow.to));
+  const chosen = placeOf(graph, selected.peek());
+  const first = graph.boxes[chosen ?? graph.boxes.findIndex((_, place) => !called.has(place))] ?? graph.boxes[0]!;
+  const isAtEdge = chosen === undefined;
+  const x = isAtEdge && !isDown ? (first.width / 2) * READABLE + 16 : window.width / 2;
+  const y = isAtEdge && isDown ? (first.height / 2) * READABLE + 16 : window.height / 2;
+  return { scale: READABLE, x: x - first.x * READABLE, y: y - first.y * READABLE };
+}

@@ -1,0 +1,30 @@
+// What stands in the tables of memory.
+
+import { bytesText, countText, shareText, signedCostText } from "../../../shared/units";
+
+/** Bytes with their share of all, as a number and as a bar. */
+export function Bytes({ bytes, all }: { bytes: number; all: number }) {
+  const share = all > 0 ? bytes / all : 0;
+  return (
+    <span class="cost-cell">
+      <span class="fill" style={{ width: `${Math.max(0, Math.min(1, share)) * 100}%` }} />
+      <span class="amount">{bytesText(bytes)}</span>
+      <span class="share">{all > 0 ? shareText(share) : ""}</span>
+    </span>
+  );
+}
+
+/** Bytes more or less than before. */
+export function Growth({ bytes }: { bytes: number }) {
+  return <span class={bytes > 0 ? "more" : bytes < 0 ? "less" : ""}>{signedCostText("peak", bytes)}</span>;
+}
+
+/** Blocks; with a sign if they are more or less than before. */
+export function Blocks({ blocks, isSigned }: { blocks: number; isSigned: boolean }) {
+  return (
+    <>
+      {isSigned && blocks > 0 ? "+" : ""}
+      {countText(blocks)}
+    </>
+  );
+}

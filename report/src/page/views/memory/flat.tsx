@@ -1,0 +1,82 @@
+// Memory by function or by line: what each took itself.
+
+import type { MemoryQuestion } from "../../../engine/memory/methods";
+import { placeOf } from "../../../shared/names";
+import { bytesText, countText } from "../../../shared/units";
+import { useAnswer } from "../../answer";
+import { ask } from "../../engine";
+import { useFound } from "../../found";
+import { Problem } from "../../problem";
+import { names, select, selected } from "../../state";
+import { FunctionName, PathText } from "../table/cells";
+import { Blocks, Bytes, Growth } from "./cells";
+
+const MOST_ROWS = 300;
+
+interface Properties {
+  question: MemoryQuestion;
+  by: "functions" | "lines";
+  label: string;
+}
+
+export function MemoryFlat({ question, by, label }: Properties) {
+  const { value, error } = useAnswer(JSON.stringify([question, by]), async () => ({
+    by,
+    isGrowth: question.part.kind === "growth",
+    ...(await ask("memoryFlat", question, by)),
+  }));
+  const found = useFound();
+  if (error) return <Problem what="The table can't be made" why={error} />;
+  if (!value) return <p role="status">Counting…</p>;
+  const { item, own, total, blocks } = value.flatColumns;
+  if (item.length === 0) return <p class="nothing">Nothing of what is selected took memory.</p>;
+  const { frames } = names();
+  const functionOf = (row: number) => (value.by === "lines" ? frames.function[item[row]!]! : item[row]!);
+  const rows = Array.from({ length: Math.min(MOST_ROWS, item.length) }, (_, row) => row);
+  return (
+    <>
+      <table class="memory-table" aria-label={label}>
+        <thead>
+          <tr>
+            <th scope="col">{value.by === "lines" ? "Line" : "Function"}</th>
+            <th scope="col">{value.isGrowth ? "Own growth" : "Own bytes"}</th>
+            <th scope="col" class="wide">
+              Total
+            </th>
+            <th scope="col">Blocks</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr
+              key={item[row]}
+              aria-selected={selected.value === functionOf(row)}
+              class={found?.[functionOf(row)] === 1 ? "found" : ""}
+            >
+              <td class="name">
+                <button type="button" class="row-name" onClick={() => select(functionOf(row))}>
+                  <FunctionName of={functionOf(row)} />
+                  <PathText path={placeText(functionOf(row), value.by === "lines" ? frames.line[item[row]!]! : 0)} />
+                </button>
+              </td>
+              <td>{value.isGrowth ? <Growth bytes={own[row]!} /> : <Bytes bytes={own[row]!} all={value.total} />}</td>
+              <td class="wide">{bytesText(total[row]!)}</td>
+              <td>
+                <Blocks blocks={blocks[row]!} isSigned={value.isGrowth} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {item.length > MOST_ROWS && (
+        <p class="nothing">{countText(item.length - MOST_ROWS)} more took less: search, or look at call paths.</p>
+      )}
+    </>
+  );
+}
+
+/** Where a function is, at a line of it rather than its first. */
+function placeText(of: number, line: number): string {
+  const place = placeOf(names(), of);
+  return line > 0 ? place.replace(/(:\d+)?$/, `:${line}`) : place;
+}

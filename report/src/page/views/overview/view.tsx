@@ -1,0 +1,106 @@
+// What was recorded, and what of it matters: the first thing that people see.
+
+import type { Overview, Top } from "../../../engine/overview";
+import { costText, MEASURE_LABELS, shareText } from "../../../shared/units";
+import { addressWith } from "../../address";
+import { useAnswer } from "../../answer";
+import { ask } from "../../engine";
+import { useFound } from "../../found";
+import { Problem } from "../../problem";
+import { head, measure, selection } from "../../state";
+import { Divided } from "./division";
+import { Facts, MemoryFacts } from "./facts";
+import { FunctionLink } from "./link";
+import { Runs } from "./runs";
+import { Threads } from "./threads";
+
+const TOP = 10;
+
+export function OverviewView() {
+  const key = JSON.stringify(selection.value);
+  const { value, error, isPending } = useAnswer(key, () => ask("overview", selection.value, TOP));
+  if (error) return <Problem what="The overview can't be made" why={error} />;
+  return (
+    <div class="overview" aria-busy={isPending}>
+      <Facts functions={value?.functions} />
+      <Remarks />
+      <MemoryFacts />
+      {value && <Costs overview={value} />}
+      <Runs />
+      <Threads />
+      <footer>Written by Stackweave {head().version}. This page is one file, and loads nothing from a network.</footer>
+    </div>
+  );
+}
+
+function Remarks() {
+  if (head().remarks.length === 0) return null;
+  return (
+    <ul class="remarks" aria-label="What has to be known">
+      {head().remarks.map((remark) => (
+        <li key={remark}>{remark}</li>
+      ))}
+    </ul>
+  );
+}
+
+function Costs({ overview }: { overview: Overview }) {
+  if (head().trees.length === 0)
+    return <p class="nothing">Nothing was recorded that has a cost. Look at the timeline for what happened when.</p>;
+  if (overview.byTotal.length === 0)
+    return <p class="nothing">Nothing that is shown cost anything. Show more kinds of functions, or other threads.</p>;
+  const isTime = measure.value === "time" || measure.value === "samples";
+  return (
+    <>
+      {isTime && <Divided division={overview.division} />}
+      <div class="tops">
+        <TopList
+          title="Cost most themselves"
+          list={overview.byOwn}
+          cost={(top) => top.own}
+          all={overview.total}
+          order="own"
+        />
+        <TopList
+          title="Cost most with what they call"
+          list={overview.byTotal}
+          cost={(top) => top.total}
+          all={overview.total}
+          order="total"
+        />
+      </div>
+    </>
+  );
+}
+
+interface TopListProperties {
+  title: string;
+  list: Top[];
+  cost(top: Top): number;
+  all: number;
+  order: "own" | "total";
+}
+
+function TopList({ title, list, cost, all, order }: TopListProperties) {
+  const found = useFound();
+  return (
+    <section class="card">
+      <h2>
+        {title} <span class="dim">{MEASURE_LABELS[measure.value]}</span>
+      </h2>
+      <ol class="top-list">
+        {list.map((top) => (
+          <li key={top.function} class={found?.[top.function] === 1 ? "found" : ""}>
+            <span class="fill" style={{ width: `${all > 0 ? Math.min(100, (100 * cost(top)) / all) : 0}%` }} />
+            <FunctionLink of={top.function} />
+            <span class="amount">{costText(measure.value, cost(top))}</span>
+            <span class="share">{all > 0 ? shareText(cost(top) / all) : ""}</span>
+          </li>
+        ))}
+      </ol>
+      <a class="more" href={addressWith({ view: "table", "table.order": order })}>
+        All functions
+      </a>
+    </section>
+  );
+}

@@ -1,0 +1,135 @@
+// The columns of the tables of functions, and how rows are sorted by them.
+
+import type { FunctionIndex, MeasureName } from "../../../shared/format";
+import type { Names } from "../../../shared/names";
+import { costText, countedText } from "../../../shared/units";
+import { measure, names } from "../../state";
+import { Cost, callsText, FunctionName, Place } from "./cells";
+import type { GridColumn, Order } from "./grid";
+
+/** Functions with their costs, by row. */
+export interface Costs {
+  function: Uint32Array;
+  calls: Float64Array;
+  primitiveCalls: Float64Array;
+  own: Float64Array;
+  total: Float64Array;
+}
+
+/** What a call took with all that it called; of memory, how large a block is. `undefined` where that says nothing. */
+export function perCall(of: MeasureName, costs: Costs, row: number): number | undefined {
+  const [cost, calls] =
+    of === "time" ? [costs.total[row]!, costs.primitiveCalls[row]!] : [costs.own[row]!, costs.calls[row]!];
+  return calls > 0 ? cost / calls : undefined;
+}
+
+/** Whether calls say more than costs. */
+export function hasCalls(of: MeasureName): boolean {
+  return of !== "samples" && of !== "allocations";
+}
+
+function titleCase(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** Bars and shares of own and total costs are of `ownAll` and `totalAll`. */
+export function columnsOf(costs: Costs, ownAll: number, totalAll: number): GridColumn[] {
+  const { function: functions, calls, primitiveCalls, own, total } = costs;
+  const of = measure.value;
+  const counted = countedText(of);
+  const columns: GridColumn[] = [
+    {
+      name: "own",
+      label: "Own",
+      title: "What the function cost itself",
+      cell: (row) => <Cost cost={own[row]!} all={ownAll} />,
+    },
+    {
+      name: "total",
+      label: "Total",
+      title: "What it cost with all that it called; recursive calls are not counted twice",
+      cell: (row) => <Cost cost={total[row]!} all={totalAll} />,
+    },
+  ];
+  if (hasCalls(of)) {
+    const unit = of === "time" ? "call" : "block";
+    columns.push(
+      {
+        name: "calls",
+        label: titleCase(counted),
+        title: of === "time" ? "Calls; 10/2: two of the ten calls were not recursive" : `How many ${counted} it took`,
+        cell: (row) => callsText(calls[row]!, of === "time" ? primitiveCalls[row]! : calls[row]!),
+      },
+      {
+        name: "per-call",
+        label: `Per ${unit}`,
+        title: of === "time" ? "Total for each call that was not recursive" : "Own for each block",
+        cell: (row) => {
+          const cost = perCall(of, costs, row);
+          return cost === undefined ? "" : costText(of, cost);
+        },
+      },
+    );
+  }
+  columns.push({
+    name: "name",
+    label: "Function",
+    title: "The function's name",
+    isText: true,
+    cell: (row) => <FunctionName of={functions[row]!} />,
+  });
+  return columns;
+}
+
+export const placeColumn = (costs: Costs): GridColumn => ({
+  name: "place",
+  label: "Place",
+  title: "File and line, or the module of native code",
+  isText: true,
+  cell: (row) => <Place of={costs.function[row]!} />,
+});
+
+/** The rows that `takes`, in order. Rows that are equal stay in the order of their total, then of the function. */
+export function sortedRows(costs: Costs, order: Order, takes: (of: FunctionIndex) => boolean): Uint32Array {
+  const { function: functions, total } = costs;
+  const rows: number[] = [];
+  for (let row = 0; row < functions.length; row++) if (takes(functions[row]!)) rows.push(row);
+  const sign = order.isRising ? 1 : -1;
+  const keys = sortKeys(costs, order.column);
+  rows.sort((a, b) => sign * (keys[a]! - keys[b]!) || total[b]! - total[a]! || a - b);
+  return Uint32Array.from(rows);
+}
+
+function sortKeys(costs: Costs, column: string): Float64Array {
+  const { functions } = names();
+  if (column === "name") {
+    const ranks = textRanks(names());
+    return Float64Array.from(costs.function, (of) => ranks[functions.name[of]!]!);
+  }
+  if (column === "place") {
+    const ranks = textRanks(names());
+    const rank = (of: FunctionIndex) => ranks[(functions.file[of]! || functions.module[of]!) - 1] ?? -1;
+    return Float64Array.from(costs.function, (of) => rank(of) * 2 ** 24 + functions.line[of]!);
+  }
+  if (column === "calls") return costs.calls;
+  if (column === "per-call") return costs.own.map((_, row) => perCall(measure.value, costs, row) ?? -1);
+  return column === "total" ? costs.total : costs.own;
+}
+
+const ranksOf = new WeakMap<Names, Uint32Array>();
+
+/** For each text its place among all texts, so that many rows are sorted by comparing numbers. */
+function textRanks(known: Names): Uint32Array {
+  let ranks = ranksOf.get(known);
+  if (!ranks) {
+    const lowered = known.strings.map((text) => text.toLowerCase());
+    const order = Array.from(lowered.keys()).sort((a, b) => {
+      const [x, y] = [lowered[a]!, lowered[b]!];
+      return x < y ? -1 : x > y ? 1 : a - b;
+    });
+    ranks = new Uint32Array(order.length);
+    for (const [rank, text] of order.entries()) ranks[text] = rank;
+    ranksOf.set(known, ranks);
+  }
+  return ranks;
+}

@@ -1,0 +1,93 @@
+// The table as text with tabs, for a spreadsheet.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { KINDS, ORIGINS } from "../../../shared/format";
+import { functionName, moduleOf, placeOf } from "../../../shared/names";
+import { countText } from "../../../shared/units";
+import { measure, names } from "../../state";
+import type { Costs } from "./columns";
+
+/** Rows as they stand on the page, with plain numbers: nanoseconds, bytes or counts. */
+export function tableText(costs: Costs, rows: Uint32Array): string {
+  const known = names();
+  const unit = measure.value === "time" ? "ns" : ["samples", "allocations"].includes(measure.value) ? "count" : "bytes";
+  const heads = ["function", "place", "module", "kind", "origin", "calls", "primitive calls"];
+  const lines = [[...heads, `own (${unit})`, `total (${unit})`].join("\t")];
+  for (const row of rows) {
+    const of = costs.function[row]!;
+    const texts = [functionName(known, of), placeOf(known, of), moduleOf(known, of) ?? ""];
+    lines.push(
+      [
+        ...texts.map((text) => text.replace(/[\t\r\n]+/g, " ")),
+        KINDS[known.functions.kind[of]!],
+        ORIGINS[known.functions.origin[of]!],
+        costs.calls[row],
+        costs.primitiveCalls[row],
+        costs.own[row],
+        costs.total[row],
+      ].join("\t"),
+    );
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+export function CopyButton({ text }: { text(): string }) {
+  const [told, setTold] = useState("");
+  const [shown, setShown] = useState<string | null>(null);
+  const copy = async () => {
+    const copied = text();
+    try {
+      await navigator.clipboard.writeText(copied);
+      setTold("Copied");
+    } catch {
+      setShown(copied);
+    }
+  };
+  useEffect(() => {
+    if (told === "") return;
+    const timer = setTimeout(() => setTold(""), 2000);
+    return () => clearTimeout(timer);
+  }, [told]);
+  return (
+    <>
+      <button type="button" title="Copy the rows that are shown, as text with tabs" onClick={() => void copy()}>
+        Copy as TSV
+      </button>
+      <output aria-live="polite">{told}</output>
+      {shown !== null && <CopyFrom text={shown} close={() => setShown(null)} />}
+    </>
+  );
+}
+
+/** A field with more lines takes seconds to be shown. */
+const MOST_LINES = 5000;
+
+/** Where the browser lets no page write to the clipboard. */
+function CopyFrom({ text, close }: { text: string; close(): void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const lines = text.split("\n");
+  const isCut = lines.length > MOST_LINES;
+  useEffect(() => {
+    dialog.current!.showModal();
+    area.current!.select();
+  }, []);
+  return (
+    <dialog ref={dialog} class="copy-from" aria-label="Rows to copy" onClose={close}>
+      <p>
+        This browser lets the page copy nothing by itself. Press Ctrl+C
+        {isCut && ` for the first ${countText(MOST_LINES - 1)} of ${countText(lines.length - 2)} rows`}:
+      </p>
+      <textarea
+        ref={area}
+        readOnly
+        rows={16}
+        aria-label="Rows as text with tabs"
+        value={isCut ? lines.slice(0, MOST_LINES).join("\n") : text}
+      />
+      <button type="button" onClick={() => dialog.current!.close()}>
+        Close
+      </button>
+    </dialog>
+  );
+}

@@ -1,0 +1,126 @@
+// What the timeline shows: a time, how far it is scrolled, what has the focus.
+
+import { batch, computed, signal } from "@preact/signals";
+import { addressed } from "../../address";
+import { head } from "../../state";
+import type { Opened } from "./layout";
+
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/** A rectangle that somebody points at or has the focus. */
+export interface Picked {
+  /** Its place in `TimelineInfo.tracks`. */
+  track: number;
+  begin: number;
+  extent: number;
+  depth: number;
+  /** The frame + 1; 0 if it has none. */
+  frame: number;
+  flags: number;
+  calls: number;
+  busy: number;
+  block: number;
+  row: number;
+}
+
+const windowText = addressed("timeline.window", "");
+const openedText = addressed("timeline.tracks", "");
+/** While it changes, the window is not written to the address: browsers do not take that many changes. */
+const moving = signal<Span | null>(null);
+let written: ReturnType<typeof setTimeout> | undefined;
+
+/** No closer than this: nothing is as short. */
+const LEAST_NS = 50;
+
+export function wholeTime(): Span {
+  return { from: 0, to: Math.max(head().durationNs, LEAST_NS) };
+}
+
+/** The time in sight. */
+export const visible = computed<Span>(() => {
+  if (moving.value) return moving.value;
+  const [from, to] = windowText.value.split("-").map(Number);
+  return from !== undefined && to !== undefined && from < to ? inside(from, to) : wholeTime();
+});
+
+/** A window of that length, moved to where there is time. */
+function inside(from: number, to: number): Span {
+  const all = wholeTime();
+  const length = Math.min(Math.max(to - from, LEAST_NS), all.to);
+  const begin = Math.min(Math.max(from, 0), all.to - length);
+  return { from: begin, to: begin + length };
+}
+
+/** Shows this time. */
+export function look(from: number, to: number): void {
+  moving.value = inside(from, to);
+  clearTimeout(written);
+  written = setTimeout(() => {
+    const now = moving.value;
+    if (!now) return;
+    const all = wholeTime();
+    const isAll = now.from <= 0 && now.to >= all.to;
+    batch(() => {
+      windowText.value = isAll ? "" : `${Math.floor(now.from)}-${Math.ceil(now.to)}`;
+      moving.value = null;
+    });
+  }, 250);
+}
+
+/** Shows so many times as much, around a moment that stays where it is. */
+export function zoom(factor: number, at?: number): void {
+  const { from, to } = visible.value;
+  const length = Math.min(Math.max((to - from) * factor, LEAST_NS), wholeTime().to);
+  const fixed = at ?? (from + to) / 2;
+  const share = (fixed - from) / (to - from);
+  look(fixed - share * length, fixed + (1 - share) * length);
+}
+
+export function pan(ns: number): void {
+  const { from, to } = visible.value;
+  look(from + ns, to + ns);
+}
+
+export function lookAtAll(): void {
+  const { from, to } = wholeTime();
+  look(from, to);
+}
+
+/** Shows a span, with a little of what is around it. */
+export function fit({ begin, extent }: { begin: number; extent: number }): void {
+  const around = Math.max(extent * 0.05, LEAST_NS / 2);
+  look(begin - around, begin + extent + around);
+}
+
+/** Moves the window to a span that is not in sight, and makes it larger if the span is longer. */
+export function bringIntoSight({ begin, extent }: { begin: number; extent: number }): void {
+  const { from, to } = visible.value;
+  const length = to - from;
+  if (begin >= from && begin + extent <= to) return;
+  const middle = begin + extent / 2;
+  if (extent > length) fit({ begin, extent });
+  else look(middle - length / 2, middle + length / 2);
+}
+
+export const opened = computed<Opened>(() => new Set(openedText.value.split(" ").filter(Boolean)));
+
+export function switchOpened(word: string): void {
+  const words = new Set(opened.value);
+  if (!words.delete(word)) words.add(word);
+  openedText.value = [...words].sort().join(" ");
+}
+
+export const scroll = signal(0);
+export const focus = signal<Picked | null>(null);
+export const hovered = signal<{ x: number; y: number; what: Hovered } | null>(null);
+export type Hovered =
+  | { kind: "span"; picked: Picked }
+  | { kind: "instant"; track: number; time: number; frame: number; count: number }
+  | { kind: "counter"; counter: number; time: number; value: number };
+/** A range while it is drawn. */
+export const band = signal<Span | null>(null);
+/** What is said to those who can't see the picture. */
+export const told = signal("");
