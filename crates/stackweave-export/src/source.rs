@@ -117,12 +117,11 @@ impl<'a> Source<'a> {
         wall_ns_of(self.recording, time_ns)
     }
 
-    /// The recording before a change, if there is one: its title, when it began by the wall clock, and how long it is.
-    pub(crate) fn before_change(&self) -> Option<(String, i64, u64)> {
+    /// The recording before a change, if there is one: its first process, when it began by the wall clock, and how long it is.
+    pub(crate) fn before_change(&self) -> Option<(Option<&ProcessRecording>, i64, u64)> {
         let before = self.options.before?;
-        let title = before.processes().first().map(|process| self.title_of(process)).unwrap_or_default();
         let end = before.time_range().map_or(0, |range| range.end.saturating_sub(begin_of(before)));
-        Some((title, wall_ns_of(before, 0), u64::try_from(end).unwrap_or(0)))
+        Some((before.processes().first(), wall_ns_of(before, 0), u64::try_from(end).unwrap_or(0)))
     }
 
     /// The profile of everything that is asked for, as it is to be seen.

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 use stackweave_profile::{Measure, TraceNotes, memory};
+use stackweave_recording::ProcessRecording;
 
+use super::title::short_title;
 use super::trees::Trees;
 use crate::activity::NamedProcess;
 use crate::error::ExportError;
@@ -85,6 +87,16 @@ fn part_of(source: &Source<'_>) -> Vec<String> {
     if told.is_empty() { Vec::new() } else { vec![format!("This is a part of the recording: {}.", told.join(", "))] }
 }
 
+/// What was asked for; else what a recording is of, as short as that can be said.
+fn title(source: &Source<'_>) -> String {
+    source.options().title.clone().unwrap_or_else(|| title_of(source, source.processes().first()))
+}
+
+fn title_of(source: &Source<'_>, process: Option<&ProcessRecording>) -> String {
+    let Some(process) = process else { return String::new() };
+    short_title(&process.start().command_line).unwrap_or_else(|| source.title_of(process))
+}
+
 /// The head, but for what the other parts have to tell.
 pub(super) fn head(source: &Source<'_>, threads: &Threads<'_>) -> Map<String, Value> {
     let processes = threads.processes.iter().map(|process| {
@@ -104,14 +116,14 @@ pub(super) fn head(source: &Source<'_>, threads: &Threads<'_>) -> Map<String, Va
     let fields = json!({
         "format": 1,
         "version": env!("CARGO_PKG_VERSION"),
-        "title": source.title(),
+        "title": title(source),
         "wallNs": source.wall_ns(0).to_string(),
         "durationNs": source.time_range().end,
-        "events": source.processes().iter().map(stackweave_recording::ProcessRecording::event_count).sum::<u64>(),
+        "events": source.processes().iter().map(ProcessRecording::event_count).sum::<u64>(),
         "processes": processes.collect::<Vec<_>>(),
         "threads": thread_rows.collect::<Vec<_>>(),
-        "before": source.before_change().map(|(title, wall_ns, duration_ns)| json!({
-            "title": title,
+        "before": source.before_change().map(|(first, wall_ns, duration_ns)| json!({
+            "title": title_of(source, first),
             "wallNs": wall_ns.to_string(),
             "durationNs": duration_ns,
         })),

@@ -15,6 +15,7 @@ mod names;
 mod runs;
 mod sources;
 mod timeline;
+mod title;
 mod trees;
 
 use std::io::Write;

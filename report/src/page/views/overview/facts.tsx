@@ -9,9 +9,11 @@ import { head, measures } from "../../state";
 export function Facts({ functions }: { functions: number | undefined }) {
   const { title, wallNs, durationNs, events, processes, threads, before } = head();
   const labels = [...new Set(processes.map((process) => process.labels).filter(Boolean))];
+  const command = processes.length === 1 ? processes[0]?.title : undefined;
   return (
     <section class="facts" aria-label="The recording">
       <h2 title={title}>{title}</h2>
+      {command !== undefined && command !== title && <p class="command">{command}</p>}
       <p class="dim">
         {[dateText(wallNs), ...labels].filter(Boolean).join(" · ")}
         {before && (
