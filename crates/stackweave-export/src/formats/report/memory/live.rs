@@ -1,6 +1,6 @@
 //! What is live of a device, block by block, by the rules of the ledger that recorders and reports count with.
 
-use super::addresses::AddressMap;
+use super::addresses::{AddressMap, Blocks};
 use super::ranges::{Mapped, Ranges};
 use super::rows::{Rows, Stay};
 use super::scale::{Scale, Weight};
@@ -43,7 +43,7 @@ impl Now<'_> {
 /// The memory of one device that one process has taken.
 #[derive(Debug, Default)]
 pub(super) struct Live {
-    blocks: AddressMap<Block>,
+    blocks: Blocks<Block>,
     ranges: Ranges,
     /// What each thread gave back last, and where: it may say that it did not.
     given: AddressMap<(u64, Given)>,
@@ -71,7 +71,7 @@ impl Live {
     }
 
     pub(super) fn free(&mut self, thread: u32, address: u64, now: &mut Now<'_>) {
-        let Some(block) = self.blocks.remove(&address).filter(|_| address != 0) else {
+        let Some(block) = self.blocks.remove(address).filter(|_| address != 0) else {
             if address != 0 {
                 self.given.remove(&thread.into());
             }
@@ -106,7 +106,7 @@ impl Live {
         let Some((_, given)) = self.given.remove(&thread.into()).filter(|(of, _)| *of == address) else { return };
         match given {
             Given::Block(block, stay) => {
-                if self.blocks.contains_key(&address) {
+                if self.blocks.contains(address) {
                     return;
                 }
                 self.blocks.insert(address, block);
