@@ -1,7 +1,9 @@
 //! Maps by address, which nobody chooses to be slow.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+use super::live::Block;
 
 pub(in super::super) type AddressMap<V> = HashMap<u64, V, BuildHasherDefault<AddressHasher>>;
 
@@ -33,42 +35,111 @@ impl Hasher for AddressHasher {
 /// Their number is a power of two.
 const PARTS: usize = 64;
 
-/// Very many values by address.
+/// Very many blocks by address, in 21 bytes each and what a map has free.
 #[derive(Debug)]
-pub(super) struct Blocks<V> {
-    parts: Vec<AddressMap<V>>,
+pub(super) struct Blocks {
+    parts: Vec<HashMap<Address, Packed, BuildHasherDefault<AddressHasher>>>,
 }
 
-impl<V> Default for Blocks<V> {
+/// An address that need not be aligned as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Address([u32; 2]);
+
+impl Hash for Address {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.0[1]) << 32 | u64::from(self.0[0]));
+    }
+}
+
+/// A block, with a size of 48 bits: more than there are addresses.
+#[derive(Clone, Copy, Debug)]
+struct Packed {
+    size_low: u32,
+    stack: u32,
+    size_high: u16,
+    first: u8,
+    is_wanted: bool,
+}
+
+impl From<Block> for Packed {
+    #[expect(clippy::cast_possible_truncation, reason = "the halves of 48 bits")]
+    fn from(block: Block) -> Self {
+        let Block { size, stack, first, is_wanted } = block;
+        let size = size.min((1 << 48) - 1);
+        Self { size_low: size as u32, stack, size_high: (size >> 32) as u16, first, is_wanted }
+    }
+}
+
+impl From<Packed> for Block {
+    fn from(packed: Packed) -> Self {
+        let Packed { size_low, stack, size_high, first, is_wanted } = packed;
+        Self { size: u64::from(size_high) << 32 | u64::from(size_low), stack, first, is_wanted }
+    }
+}
+
+impl Default for Blocks {
     fn default() -> Self {
-        Self { parts: (0..PARTS).map(|_| AddressMap::default()).collect() }
+        Self { parts: (0..PARTS).map(|_| HashMap::default()).collect() }
     }
 }
 
-impl<V> Blocks<V> {
-    fn part(&mut self, address: u64) -> &mut AddressMap<V> {
+impl Blocks {
+    /// The map that an address is in, and as what.
+    #[expect(clippy::cast_possible_truncation, reason = "the halves of an address, and less than there are parts")]
+    const fn place(address: u64) -> (usize, Address) {
         // Blocks are a multiple of 16 bytes apart, and pages have one size of blocks.
-        let bits = (address >> 4 ^ address >> 10 ^ address >> 16) & (PARTS as u64 - 1);
-        &mut self.parts[usize::try_from(bits).unwrap_or(0)]
+        let part = (address >> 4 ^ address >> 10 ^ address >> 16) as usize % PARTS;
+        (part, Address([address as u32, (address >> 32) as u32]))
     }
 
-    pub(super) fn insert(&mut self, address: u64, value: V) -> Option<V> {
-        self.part(address).insert(address, value)
+    pub(super) fn insert(&mut self, address: u64, block: Block) -> Option<Block> {
+        let (part, address) = Self::place(address);
+        self.parts[part].insert(address, block.into()).map(Block::from)
     }
 
-    pub(super) fn remove(&mut self, address: u64) -> Option<V> {
-        self.part(address).remove(&address)
+    pub(super) fn remove(&mut self, address: u64) -> Option<Block> {
+        let (part, address) = Self::place(address);
+        self.parts[part].remove(&address).map(Block::from)
     }
 
-    pub(super) fn contains(&mut self, address: u64) -> bool {
-        self.part(address).contains_key(&address)
+    pub(super) fn contains(&self, address: u64) -> bool {
+        let (part, address) = Self::place(address);
+        self.parts[part].contains_key(&address)
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
-        self.parts.iter().flat_map(AddressMap::values)
+    pub(super) fn values(&self) -> impl Iterator<Item = Block> {
+        self.parts.iter().flat_map(HashMap::values).map(|block| Block::from(*block))
     }
 
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.parts.iter_mut().flat_map(AddressMap::values_mut)
+    /// Moments have these places now.
+    pub(super) fn move_to(&mut self, places: &[u8]) {
+        for block in self.parts.iter_mut().flat_map(HashMap::values_mut) {
+            block.first = places.get(usize::from(block.first)).copied().unwrap_or(block.first);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_come_back_as_they_were() {
+        let mut blocks = Blocks::default();
+        let block = |size| Block { size, stack: u32::MAX, first: 200, is_wanted: true };
+        let sizes = [0, 1, u64::from(u32::MAX), 1 << 32, (1 << 48) - 1];
+        let address = |place: usize| 0x7fff_0000_0010 + ((place as u64) << 33);
+        for (place, size) in sizes.into_iter().enumerate() {
+            assert!(blocks.insert(address(place), block(size)).is_none());
+        }
+        assert_eq!(blocks.insert(address(1), block(9)).map(|old| old.size), Some(1));
+        assert_eq!(blocks.values().count(), sizes.len());
+        for (place, size) in sizes.into_iter().enumerate().filter(|(place, _)| *place != 1) {
+            assert!(blocks.contains(address(place)));
+            let found = blocks.remove(address(place)).map(|of| (of.size, of.stack, of.first, of.is_wanted));
+            assert_eq!(found, Some((size, u32::MAX, 200, true)));
+            assert!(blocks.remove(address(place)).is_none());
+        }
+        assert_eq!(size_of::<(Address, Packed)>(), 20);
     }
 }

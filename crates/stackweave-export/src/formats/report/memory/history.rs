@@ -55,7 +55,7 @@ impl DeviceHistory {
     }
 
     fn now(&mut self, process: usize) -> (&mut Live, Now<'_>) {
-        let passed = u16::try_from(self.moments.passed()).unwrap_or(u16::MAX);
+        let passed = u8::try_from(self.moments.passed()).unwrap_or(u8::MAX);
         let process = u32::try_from(process).unwrap_or(u32::MAX);
         (&mut self.live, Now { process, passed, scale: self.scale, rows: &mut self.rows })
     }
@@ -86,7 +86,7 @@ impl DeviceHistory {
     /// Half as many moments, if there are more than few. Whether there were.
     fn halve(&mut self) -> bool {
         let Some(places) = self.moments.halve() else { return false };
-        let places: Vec<u16> = places.into_iter().map(|place| u16::try_from(place).unwrap_or(u16::MAX)).collect();
+        let places: Vec<u8> = places.into_iter().map(|place| u8::try_from(place).unwrap_or(u8::MAX)).collect();
         self.rows.move_to(&places);
         self.live.move_to(&places);
         true

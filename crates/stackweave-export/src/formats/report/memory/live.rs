@@ -11,7 +11,7 @@ pub(super) struct Block {
     pub(super) size: u64,
     pub(super) stack: u32,
     /// The place of the first moment at which it is there.
-    pub(super) first: u16,
+    pub(super) first: u8,
     /// Whether its thread is asked for.
     pub(super) is_wanted: bool,
 }
@@ -20,14 +20,14 @@ pub(super) struct Block {
 #[derive(Debug)]
 pub(super) struct Now<'r> {
     pub(super) process: u32,
-    pub(super) passed: u16,
+    pub(super) passed: u8,
     pub(super) scale: Scale,
     pub(super) rows: &'r mut Rows,
 }
 
 impl Now<'_> {
     /// From a moment on until now.
-    pub(super) fn stay(&self, stack: u32, first: u16) -> Stay {
+    pub(super) fn stay(&self, stack: u32, first: u8) -> Stay {
         Stay { process: self.process, stack, first, behind: self.passed }
     }
 
@@ -43,7 +43,7 @@ impl Now<'_> {
 /// The memory of one device that one process has taken.
 #[derive(Debug, Default)]
 pub(super) struct Live {
-    blocks: Blocks<Block>,
+    blocks: Blocks,
     ranges: Ranges,
     /// What each thread gave back last, and where: it may say that it did not.
     given: AddressMap<(u64, Given)>,
@@ -127,15 +127,15 @@ impl Live {
     /// Nothing happens any more: all that is live has been there until now.
     pub(super) fn finish(self, now: &mut Now<'_>) {
         for block in self.blocks.values() {
-            now.lose(block);
+            now.lose(&block);
         }
         self.ranges.finish(now);
     }
 
     /// Moments have these places now.
-    pub(super) fn move_to(&mut self, places: &[u16]) {
-        let place = |of: &mut u16| *of = places.get(usize::from(*of)).copied().unwrap_or(*of);
-        self.blocks.values_mut().for_each(|block| place(&mut block.first));
+    pub(super) fn move_to(&mut self, places: &[u8]) {
+        let place = |of: &mut u8| *of = places.get(usize::from(*of)).copied().unwrap_or(*of);
+        self.blocks.move_to(places);
         self.ranges.move_to(places);
         for (_, given) in self.given.values_mut() {
             match given {

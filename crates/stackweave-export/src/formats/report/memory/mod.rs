@@ -113,7 +113,7 @@ fn write_moments(
     blocks: &mut Blocks<'_>,
 ) -> Result<Value, ExportError> {
     let mut tree = StackTree::new();
-    let mut rows: BTreeMap<(u16, u16, u32), (u64, u64)> = BTreeMap::new();
+    let mut rows: BTreeMap<(u8, u8, u32), (u64, u64)> = BTreeMap::new();
     let mut stays: Vec<_> = history.rows.iter().collect();
     stays.sort_unstable_by_key(|(stay, _)| (stay.process, stay.stack, stay.first, stay.behind));
     for (stay, weight) in stays {

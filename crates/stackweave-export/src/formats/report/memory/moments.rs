@@ -1,6 +1,6 @@
 //! The moments at which a report tells what is live.
 
-/// So many moments at most: each is a step of a slider, and costs rows.
+/// So many moments at most: each is a step of a slider, and costs rows. Their places fit into a byte.
 const MOST: u64 = 200;
 
 /// The moments of a device, and how many of them have passed while events are read.

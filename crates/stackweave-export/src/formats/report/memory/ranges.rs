@@ -23,7 +23,7 @@ struct Piece {
     block: Block,
     mapping: u64,
     /// The first moment at which the piece is counted as a block. Its bytes are there since the mapping is.
-    first_as_block: u16,
+    first_as_block: u8,
 }
 
 /// What was given back of a mapping, to be put back if need be.
@@ -33,7 +33,7 @@ pub(super) struct Mapped {
     /// Whether nothing of its piece was left.
     is_whole: bool,
     /// How many moments had passed.
-    passed: u16,
+    passed: u8,
 }
 
 impl Piece {
@@ -125,13 +125,13 @@ impl Ranges {
     }
 
     /// Moments have these places now.
-    pub(super) fn move_to(&mut self, places: &[u16]) {
+    pub(super) fn move_to(&mut self, places: &[u8]) {
         self.pieces.values_mut().for_each(|piece| piece.move_to(places));
     }
 }
 
 impl Piece {
-    fn move_to(&mut self, places: &[u16]) {
+    fn move_to(&mut self, places: &[u8]) {
         for place in [&mut self.block.first, &mut self.first_as_block] {
             *place = places.get(usize::from(*place)).copied().unwrap_or(*place);
         }
@@ -139,7 +139,7 @@ impl Piece {
 }
 
 impl Mapped {
-    pub(super) fn move_to(&mut self, places: &[u16]) {
+    pub(super) fn move_to(&mut self, places: &[u8]) {
         self.piece.move_to(places);
         self.passed = places.get(usize::from(self.passed)).copied().unwrap_or(self.passed);
     }

@@ -13,8 +13,8 @@ pub(super) struct Stay {
     pub(super) process: u32,
     pub(super) stack: u32,
     /// The places of the first moment at which they were there, and of the first at which they were not any more.
-    pub(super) first: u16,
-    pub(super) behind: u16,
+    pub(super) first: u8,
+    pub(super) behind: u8,
 }
 
 /// The rows of one device.
@@ -59,7 +59,7 @@ impl Rows {
     }
 
     /// Moments have these places now.
-    pub(super) fn move_to(&mut self, places: &[u16]) {
+    pub(super) fn move_to(&mut self, places: &[u8]) {
         for (stay, weight) in core::mem::take(&mut self.all) {
             self.add(stay.moved_to(places), weight);
         }
@@ -71,8 +71,8 @@ impl Rows {
 }
 
 impl Stay {
-    pub(super) fn moved_to(self, places: &[u16]) -> Self {
-        let place = |of: u16| places.get(usize::from(of)).copied().unwrap_or(of);
+    pub(super) fn moved_to(self, places: &[u8]) -> Self {
+        let place = |of: u8| places.get(usize::from(of)).copied().unwrap_or(of);
         Self { first: place(self.first), behind: place(self.behind), ..self }
     }
 }
