@@ -68,6 +68,7 @@ export function exactShareText(share: number): string {
 export function growthText(before: number, after: number): string {
   if (before === 0) return "";
   const percent = (after / before - 1) * 100;
+  if (percent >= 1000) return `${digits(after / before)}×`;
   return `${percent < 0 ? "" : "+"}${percent.toFixed(1)}%`;
 }
 
