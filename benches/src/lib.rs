@@ -11,6 +11,7 @@ mod meter;
 mod native;
 mod options;
 mod own_library;
+mod page;
 mod peers;
 mod python;
 mod record;
@@ -37,6 +38,7 @@ pub fn main() -> ExitCode {
         Ok(Command::Symbolize { contender }) => symbolize::resolve_here(&contender),
         Ok(Command::Recording { job }) => recording::here(&job),
         Ok(Command::Export { job }) => export::here(&job),
+        Ok(Command::Page { job }) => page::here(&job),
         Ok(Command::Timing { job }) => timing::here(&job),
         Err(problem) => Err(io::Error::other(format!("{problem}\n{}", options::USAGE))),
     };
@@ -95,6 +97,12 @@ fn bench(options: &Options) -> io::Result<()> {
             }
             Area::Export => {
                 let stage = export::Stage::set()?;
+                write!(out, "{}", stage.describe())?;
+                out.flush()?;
+                stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;
+            }
+            Area::Report => {
+                let stage = page::Stage::set(options)?;
                 write!(out, "{}", stage.describe())?;
                 out.flush()?;
                 stage.run(options, &mut |case| show(&mut out, &mut cases, case))?;

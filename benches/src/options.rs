@@ -6,7 +6,7 @@ pub(crate) const USAGE: &str = "\
 usage: stackweave-bench [--area AREA]... [--only TEXT] [--quick] [--package PATH] [--json PATH]
 
   --area AREA  measure this area only (default: all; there are: native, symbolize, record, recording, trace,
-               memory, timing, export, python, host)
+               memory, timing, export, report, python, host)
   --only TEXT  only benches whose name holds TEXT, such as native/no-reuse
   --quick      fewer rounds: a look, not a result
   --package PATH
@@ -38,6 +38,10 @@ pub(crate) enum Command {
     Export {
         job: Vec<String>,
     },
+    /// Hidden: makes a report page, or has a peer make one.
+    Page {
+        job: Vec<String>,
+    },
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -61,12 +65,13 @@ pub(crate) enum Area {
     Memory,
     Timing,
     Export,
+    Report,
     Python,
     Host,
 }
 
 impl Area {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Native,
         Self::Symbolize,
         Self::Record,
@@ -75,6 +80,7 @@ impl Area {
         Self::Memory,
         Self::Timing,
         Self::Export,
+        Self::Report,
         Self::Python,
         Self::Host,
     ];
@@ -90,6 +96,7 @@ impl Area {
             Self::Memory => "memory",
             Self::Timing => "timing",
             Self::Export => "export",
+            Self::Report => "report",
             Self::Python => "python",
             Self::Host => "host",
         }
@@ -118,6 +125,7 @@ pub(crate) const SYMBOLIZE: &str = "symbolize";
 pub(crate) const RECORDING: &str = "recording";
 pub(crate) const TIMING: &str = "timing";
 pub(crate) const EXPORT: &str = "export";
+pub(crate) const PAGE: &str = "page";
 
 pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut arguments = arguments.peekable();
@@ -136,6 +144,9 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, 
     }
     if arguments.peek().is_some_and(|first| first == EXPORT) {
         return Ok(Command::Export { job: arguments.skip(1).collect() });
+    }
+    if arguments.peek().is_some_and(|first| first == PAGE) {
+        return Ok(Command::Page { job: arguments.skip(1).collect() });
     }
     let mut options = Options {
         areas: Vec::new(),
@@ -209,6 +220,7 @@ mod tests {
         assert_eq!(parsed("recording calls 1"), Ok(Command::Recording { job: vec!["calls".into(), "1".into()] }));
         assert_eq!(parsed("timing pairs"), Ok(Command::Timing { job: vec!["pairs".into()] }));
         assert_eq!(parsed("export record"), Ok(Command::Export { job: vec!["record".into()] }));
+        assert_eq!(parsed("page record"), Ok(Command::Page { job: vec!["record".into()] }));
         assert_eq!(parsed("symbolize blazesym"), Ok(Command::Symbolize { contender: "blazesym".into() }));
     }
 

@@ -8,16 +8,16 @@ use crate::python::told::Told;
 
 /// One export: CPU time of all threads, wall-clock time, growth of the peak memory, and what was written.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cost {
-    pub(super) cpu_ms: f64,
-    pub(super) wall_ms: f64,
-    pub(super) peak_mb: f64,
-    pub(super) file_mb: f64,
+pub(crate) struct Cost {
+    pub(crate) cpu_ms: f64,
+    pub(crate) wall_ms: f64,
+    pub(crate) peak_mb: f64,
+    pub(crate) file_mb: f64,
 }
 
 impl Cost {
     /// Of what this process does in `work`, which returns how many bytes it wrote.
-    pub(super) fn of(work: impl FnOnce() -> io::Result<u64>) -> io::Result<Self> {
+    pub(crate) fn of(work: impl FnOnce() -> io::Result<u64>) -> io::Result<Self> {
         forget_peak();
         let (before, began) = (Spent::by_this_process(), Instant::now());
         let bytes = work()?;
@@ -32,7 +32,7 @@ impl Cost {
     }
 
     /// One after the other.
-    pub(super) fn then(self, next: Self) -> Self {
+    pub(crate) fn then(self, next: Self) -> Self {
         Self {
             cpu_ms: self.cpu_ms + next.cpu_ms,
             wall_ms: self.wall_ms + next.wall_ms,
@@ -43,7 +43,7 @@ impl Cost {
 }
 
 /// What a case costs a contender, or why it has no figure, as lines for the benchmark.
-pub(super) fn tell(area: &str, case: &str, peer: &str, cost: &io::Result<Cost>) -> io::Result<()> {
+pub(crate) fn tell(area: &str, case: &str, peer: &str, cost: &io::Result<Cost>) -> io::Result<()> {
     let figures = cost.as_ref().map(|cost| [cost.cpu_ms, cost.wall_ms, cost.peak_mb, cost.file_mb]);
     for (index, (suffix, unit)) in [("", "ms"), ("-wall", "ms"), ("-memory", "MB"), ("-file", "MB")].iter().enumerate()
     {
@@ -58,7 +58,7 @@ pub(super) fn tell(area: &str, case: &str, peer: &str, cost: &io::Result<Cost>) 
 }
 
 /// What is to be reached, wall clock.
-pub(super) fn tell_target(area: &str, case: &str, wall_ms: f64) -> io::Result<()> {
+pub(crate) fn tell_target(area: &str, case: &str, wall_ms: f64) -> io::Result<()> {
     tell_line(Told::new(&format!("{area}-wall"), case, "ms", "target", wall_ms))
 }
 
@@ -68,7 +68,7 @@ fn tell_line(told: Option<Told>) -> io::Result<()> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a file here is far below 2^52 bytes")]
-pub(super) fn megabytes(bytes: u64) -> f64 {
+pub(crate) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 

@@ -4,12 +4,12 @@
 //! Each figure comes from a process of its own: this program with a hidden command, which exports or runs a peer's
 //! program, or a script of `python/exports/`. They print what they measured; here the figures are only put together.
 
-mod cost;
+pub(crate) mod cost;
 mod graph_program;
 mod inferno;
 mod ours;
 mod plan;
-mod programs;
+pub(crate) mod programs;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

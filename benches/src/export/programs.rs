@@ -48,7 +48,7 @@ fn must_show(picture: &Path) -> io::Result<()> {
 }
 
 /// Runs a program that writes to standard output. Its memory is its whole peak.
-fn run(command: &mut Command, out: &Path) -> io::Result<Cost> {
+pub(crate) fn run(command: &mut Command, out: &Path) -> io::Result<Cost> {
     let name = command.get_program().to_string_lossy().into_owned();
     let (before, began) = (children()?, Instant::now());
     let command = command.stdin(Stdio::null()).stdout(File::create(out)?);

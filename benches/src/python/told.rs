@@ -4,7 +4,7 @@ use crate::report::{Case, Entry, Outcome, json};
 use crate::statistics::median;
 
 /// All that the scripts may speak of; ours comes first in every case.
-pub(super) const CONTENDERS: [&str; 60] = [
+pub(super) const CONTENDERS: [&str; 62] = [
     "ours",
     "ours, id",
     "ours, Python",
@@ -45,6 +45,7 @@ pub(super) const CONTENDERS: [&str; 60] = [
     "memray, Python allocators",
     "memray, Python allocators, native",
     "memray, aggregate",
+    "memray, temporal",
     "tracemalloc 1",
     "tracemalloc 25",
     "filprofiler",
@@ -64,6 +65,7 @@ pub(super) const CONTENDERS: [&str; 60] = [
     "gprof2dot + dot",
     "dot of ours",
     "inferno",
+    "speedscope",
     "target",
 ];
 const UNITS: [&str; 6] = ["ns", "us", "ms", "bytes", "MB", "x"];

@@ -1,0 +1,26 @@
+"""Takes so many blocks of memory, a thousandth of them for ever: python allocations.py COUNT"""
+
+import sys
+
+kept = []
+
+
+def make(number):
+    # Beyond 512 bytes Python takes memory from the system's allocator, which all profilers see.
+    return bytearray(600 + number % 512)
+
+
+def step(numbers):
+    for number in numbers:
+        block = make(number)
+        if number % 1000 == 0:
+            kept.append(block)
+
+
+def main(count):
+    for start in range(0, count, 100_000):
+        step(range(start, min(count, start + 100_000)))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
