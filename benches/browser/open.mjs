@@ -70,10 +70,12 @@ function watch(isShown) {
 async function opened(page) {
   const end = Date.now() + PATIENCE_MS;
   for (;;) {
-    const at = await Promise.race([
-      page.evaluate(() => window.shownAt ?? null),
-      new Promise((resolve) => setTimeout(() => resolve("late"), Math.max(0, end - Date.now()))),
-    ]);
+    let alarm;
+    const late = new Promise((resolve) => {
+      alarm = setTimeout(resolve, Math.max(0, end - Date.now()), "late");
+    });
+    const at = await Promise.race([page.evaluate(() => window.shownAt ?? null), late]);
+    clearTimeout(alarm);
     if (typeof at === "number") return at;
     if (crashes.length > 0) throw new Error(crashes[0]);
     if (at === "late" || Date.now() > end) throw new Error(`not shown after ${PATIENCE_MS / 1000} s${problems[0] ?? ""}`);
