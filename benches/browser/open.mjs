@@ -19,7 +19,9 @@ const MOST_IN_SCRIPT = 350e6;
 const [browserName, contender, caseName, file, speedscope] = process.argv.slice(2);
 
 function tell(bench, unit, outcome) {
-  console.log(JSON.stringify({ bench, case: caseName, unit, peer: contender, ...outcome }));
+  const told = { bench, case: caseName, unit, peer: contender, ...outcome };
+  const fields = Object.entries(told).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  console.log(`{${fields.join(", ")}}`);
 }
 
 function launch() {
