@@ -31,6 +31,7 @@ pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
         ..ExportOptions::default()
     };
     let said = export_to(&recording, Format::Report, &output, &options)?;
+    let said = if is_too_large(&output) { format!("{said} {TOO_LARGE}") } else { said };
     let address =
         address(&output).map_err(|error| Failure::new(format!("can't find {}: {error}", output.display())))?;
     if arguments.open {
@@ -39,6 +40,14 @@ pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
     }
     let _ = writeln!(io::stderr(), "{said} Open it in a browser: {address}");
     Ok(())
+}
+
+/// Pages from here on may be more than a browser takes.
+const MANY_BYTES: u64 = 1 << 30;
+const TOO_LARGE: &str = "That is much for a browser: --from and --to, --process or --thread make it less.";
+
+fn is_too_large(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.len() >= MANY_BYTES)
 }
 
 /// The address of a file for browsers.
