@@ -21,6 +21,7 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
       ["← → ↑ ↓", "go to the next box"],
       ["Enter", "zoom to it"],
       ["Backspace", "zoom out"],
+      ["Shift+← →", "move"],
       ["+ −", "zoom in, zoom out"],
       ["0", "all of it"],
     ],
@@ -79,7 +80,12 @@ export function Help() {
   };
   return (
     <dialog ref={dialog} class="help" aria-labelledby="help-title" onClose={close}>
-      <h2 id="help-title">Keys</h2>
+      <div class="help-head">
+        <h2 id="help-title">Keys</h2>
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </div>
       <div class="sheets">
         {KEYS.map(({ where, keys }) => (
           <section key={where}>
@@ -99,9 +105,6 @@ export function Help() {
         Ctrl and the wheel zoom where the pointer is; dragging moves. What you look at stands in the address: copy it to
         keep it.
       </p>
-      <button type="button" onClick={close}>
-        Close
-      </button>
     </dialog>
   );
 }
