@@ -75,7 +75,8 @@ pub(crate) fn count(value: f64) -> String {
 
 /// A share from 0 to 1 as a percentage.
 pub(crate) fn percentage(share: f64) -> String {
-    format!("{:.1}%", share * 100.0)
+    let text = format!("{:.1}%", share * 100.0);
+    if text == "-0.0%" { "0.0%".to_owned() } else { text }
 }
 
 /// `part` of `whole`; 0 of nothing.
@@ -99,5 +100,6 @@ mod tests {
         assert_eq!(counts, ["0", "999", "1,000", "1,234,567", "-1,000", "1.5"]);
         assert_eq!(signed_value(Measure::Samples, 5.0), "+5");
         assert_eq!((percentage(share(1, 3)), percentage(share(1, 0))), ("33.3%".to_owned(), "0.0%".to_owned()));
+        assert_eq!((percentage(-1e-9), percentage(-0.002)), ("0.0%".to_owned(), "-0.2%".to_owned()));
     }
 }
