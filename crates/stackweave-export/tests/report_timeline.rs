@@ -9,8 +9,10 @@ use common::memory::memory;
 use common::report::Page;
 use common::tape::{Tape, recording_of, span};
 use common::timelines::{Piece, Shown, Track, tracks};
+use common::traced::{random_traced, traced};
 use stackweave_core::RawFrame;
 use stackweave_export::{ExportOptions, Format, export};
+use stackweave_profile::{AggregateOptions, Measure, aggregate};
 use stackweave_recording::Recording;
 use stackweave_recording::file::Start;
 use stackweave_testkit::folder::Folder;
@@ -309,6 +311,24 @@ fn lost_events_end_what_was_open() {
     let spans = all(&tracks(&page)[0]);
     let told: Vec<_> = spans.iter().map(|of| (of.began, of.duration, of.depth, of.flags)).collect();
     assert_eq!(told, [(10, 10, 0, 1), (20, 0, 1, 1), (50, 10, 0, 0)]);
+}
+
+/// Calls as the trees have them are the spans that were not open before: trees of a part of the time count by that.
+#[test]
+fn what_was_open_before_is_no_call() {
+    let recording = traced().recording();
+    let spans = all(&tracks(&page(&recording))[0]);
+    let was_open: Vec<_> = spans.iter().filter(|of| of.flags & 4 != 0).map(|of| of.name.as_str()).collect();
+    assert_eq!((was_open, spans.len()), (vec!["main"], 8));
+    for seed in 1..6 {
+        let recording = random_traced(seed, 1500).recording();
+        let options = AggregateOptions { measure: Some(Measure::WallTime), ..AggregateOptions::default() };
+        let profile = aggregate(recording.processes(), &options, None, &mut |_| {}).unwrap().merged();
+        let calls: u64 = profile.tree().nodes().iter().map(|node| node.cost.calls).sum();
+        let spans: Vec<Shown> = tracks(&page(&recording)).iter().flat_map(all).collect();
+        let shown = spans.iter().filter(|of| of.flags & 4 == 0).count() as u64;
+        assert_eq!(shown, calls);
+    }
 }
 
 #[test]

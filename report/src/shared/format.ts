@@ -111,8 +111,8 @@ export interface TrackInfo {
 /** Four numbers for each tile: block, earliest begin, latest end, how many. In the order of begins. */
 export type Tiles = number[];
 // The columns of a tile of spans, by begin and depth: begin (differences, the first to the tile's earliest), duration,
-// depth, frame, flags (1: has no end, 2: failed, 4: was open before anything was heard of it, and is no call), detail + 1; all plain. Behind them a varint and as many bytes: JSON, an
-// array of details, each an object.
+// depth, frame, flags (1: has no end, 2: failed, 4: was open before anything was heard of it, and is no call),
+// detail + 1; all plain. Behind them a varint and as many bytes: JSON, an array of details, each an object.
 //
 // The columns of a dense tile: begin (differences), extent, depth, frame + 1 of what took most (0: no single one), calls,
 // busy time; all plain.

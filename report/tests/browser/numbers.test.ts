@@ -69,11 +69,13 @@ inBrowsers(
   ["chromium", "firefox"],
   "functions of a time have the numbers of stackweave top --from --to",
   async (browser) => {
-    const opened = await Opened.open(browser, "calls");
-    const { startNs, endNs, rows } = expected.calls.range;
-    const ofRange = await rowsOf(opened.page, selectionOf("time", {}, [startNs, endNs]));
-    assertSameRows(ofRange, rows, "a range");
-    await opened.close();
+    for (const name of ["calls", "inside"] as const) {
+      const opened = await Opened.open(browser, name);
+      const { startNs, endNs, rows } = expected[name].range;
+      const ofRange = await rowsOf(opened.page, selectionOf("time", {}, [startNs, endNs]));
+      assertSameRows(ofRange, rows, `a range of ${name}`);
+      await opened.close();
+    }
   },
 );
 

@@ -12,17 +12,24 @@ import { PAGES } from "./opened";
 /** Name, file, line, calls, primitive calls, own, total. */
 export type Row = [string, string | null, number | null, number, number, number, number];
 
+interface ExpectedRange {
+  startNs: number;
+  endNs: number;
+  rows: Row[];
+}
+
 export interface Expected {
   calls: {
     /** File, line, name, primitive calls, calls, own, total: as `pstats.Stats` has them. */
     pstats: [string, number, string, number, number, number, number][];
     everything: Row[];
     default: Row[];
-    range: { startNs: number; endNs: number; rows: Row[] };
+    range: ExpectedRange;
     before: Row[];
     /** Spans that the export to Chrome's format has. */
     spans: number;
   };
+  inside: { range: ExpectedRange };
   memory: { measures: Record<string, Row[]>; heap: Heap };
 }
 

@@ -2,8 +2,8 @@
 
     python make.py FOLDER
 
-The tests in browsers open the pages and compare. `expected.json` has rows of (name, file, line, calls, primitive calls, own,
-total); costs are in nanoseconds or bytes.
+The tests in browsers open the pages and compare. `expected.json` has rows of (name, file, line, calls, primitive
+calls, own, total); costs are in nanoseconds or bytes.
 """
 
 import json
@@ -19,7 +19,9 @@ HOSTILE_ARGUMENT = "</script><script>window.pwned=8</script>"
 
 
 def run(*command, cwd):
-    done = subprocess.run([sys.executable, "-m", "stackweave", *command], cwd=cwd, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "stackweave", *command], cwd=cwd, capture_output=True, text=True, timeout=120
+    )
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: {done.stderr}")
     return done.stdout
@@ -28,28 +30,42 @@ def run(*command, cwd):
 def rows(costs, scale):
     """Costs as the page has them. Seconds are exact to the nanosecond here: programs of a second were recorded."""
     return sorted(
-        [row.function, row.file, row.line, row.calls, row.primitive_calls, round(row.own * scale), round(row.total * scale)]
+        [
+            row.function,
+            row.file,
+            row.line,
+            row.calls,
+            row.primitive_calls,
+            round(row.own * scale),
+            round(row.total * scale),
+        ]
         for row in costs
     )
 
 
-def expected_of_calls(folder):
-    recording = stackweave.open(folder / "calls.swv")
-    # The middle half of the events: at its beginning and its end a program may do nothing for long.
+def expected_of_range(recording):
+    """The middle half of the events: at its beginning and its end a program may do nothing for long."""
     times = [event.time for event in recording.events()]
     start, end = (round(times[len(times) * quarter // 4], 6) for quarter in (1, 3))
+    return {
+        "startNs": round(start * 1e9),
+        "endNs": round(end * 1e9),
+        "rows": rows(recording.top(start=start, end=end), 1e9),
+    }
+
+
+def expected_of_calls(folder):
+    recording = stackweave.open(folder / "calls.swv")
     run("export", "calls.swv", "-o", "calls.json", "--format", "chrome", cwd=folder)
     events = json.loads((folder / "calls.json").read_text())["traceEvents"]
     stats = recording.stats()
     return {
-        "pstats": sorted([*key, *row[:2], round(row[2] * 1e9), round(row[3] * 1e9)] for key, row in stats.stats.items()),
+        "pstats": sorted(
+            [*key, *row[:2], round(row[2] * 1e9), round(row[3] * 1e9)] for key, row in stats.stats.items()
+        ),
         "everything": rows(recording.top(all=True), 1e9),
         "default": rows(recording.top(), 1e9),
-        "range": {
-            "startNs": round(start * 1e9),
-            "endNs": round(end * 1e9),
-            "rows": rows(recording.top(start=start, end=end), 1e9),
-        },
+        "range": expected_of_range(recording),
         "spans": sum(event["ph"] in ("X", "B") for event in events),
         "before": rows(stackweave.open(folder / "before.swv").top(), 1e9),
     }
@@ -67,6 +83,7 @@ def expected_of_memory(folder):
 def record(folder):
     run("trace", "-q", "-o", "calls.swv", str(HERE / "calls.py"), "12", cwd=folder)
     run("trace", "-q", "-o", "before.swv", str(HERE / "calls.py"), "6", cwd=folder)
+    subprocess.run([sys.executable, str(HERE / "inside.py"), "inside.swv"], cwd=folder, check=True, timeout=120)
     run("memory", "-q", "-o", "memory.swv", str(HERE / "memory.py"), cwd=folder)
     run("trace", "-q", "-o", "hostile.swv", str(HERE / "hostile.py"), HOSTILE_ARGUMENT, cwd=folder)
 
@@ -75,9 +92,10 @@ def main(folder):
     folder.mkdir(parents=True)
     record(folder)
     run("report", "calls.swv", "--before", "before.swv", "-o", "calls.html", cwd=folder)
-    for name in ("memory", "hostile"):
+    for name in ("inside", "memory", "hostile"):
         run("report", f"{name}.swv", "-o", f"{name}.html", cwd=folder)
-    expected = {"calls": expected_of_calls(folder), "memory": expected_of_memory(folder)}
+    inside = {"range": expected_of_range(stackweave.open(folder / "inside.swv"))}
+    expected = {"calls": expected_of_calls(folder), "inside": inside, "memory": expected_of_memory(folder)}
     (folder / "expected.json").write_text(json.dumps(expected, indent=1))
 
 

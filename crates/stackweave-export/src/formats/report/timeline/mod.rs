@@ -161,8 +161,14 @@ impl Timeline<'_, '_> {
 }
 
 fn flags(span: &Span, ending: Ending) -> u8 {
-    let has_no_end = if ending == Ending::Unfinished { TimelineSpan::HAS_NO_END } else { 0 };
-    has_no_end | if span.has_failed() { TimelineSpan::HAS_FAILED } else { 0 }
+    [
+        (ending == Ending::Unfinished, TimelineSpan::HAS_NO_END),
+        (span.has_failed(), TimelineSpan::HAS_FAILED),
+        (!span.is_call, TimelineSpan::WAS_OPEN),
+    ]
+    .into_iter()
+    .filter_map(|(is_so, flag)| is_so.then_some(flag))
+    .sum()
 }
 
 fn name(process: &NamedProcess<'_>, frame: u32) -> String {

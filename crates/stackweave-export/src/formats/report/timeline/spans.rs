@@ -23,6 +23,8 @@ impl TimelineSpan {
     /// Nobody saw its end.
     pub(super) const HAS_NO_END: u8 = 1;
     pub(super) const HAS_FAILED: u8 = 2;
+    /// It was open before anything was heard of it, and is no call.
+    pub(super) const WAS_OPEN: u8 = 4;
 
     pub(super) const fn ended(&self) -> u64 {
         self.began.saturating_add(self.duration)
