@@ -69,3 +69,4 @@ pub use text::{
     write_heap, write_phases, write_table, write_tree,
 };
 pub use trace_notes::TraceNotes;
+pub use word_hash::{WordHasher, WordMap};

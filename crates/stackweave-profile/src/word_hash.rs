@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-pub(crate) type WordMap<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
+/// A map by such keys.
+pub type WordMap<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
 pub(crate) type WordSet<K> = HashSet<K, BuildHasherDefault<WordHasher>>;
 
 /// One multiplication, both halves of which are used: the map looks at the lowest bits and at the highest.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WordHasher(u64);
+pub struct WordHasher(u64);
 
 const ODD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
 

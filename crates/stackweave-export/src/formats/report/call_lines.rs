@@ -8,11 +8,11 @@ use std::io;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use stackweave_profile::WordMap;
 
 use super::blocks::{Blocks, Columns};
 use super::frames::RecordedFrames;
 use super::head::Threads;
-use super::memory::addresses::AddressMap;
 use crate::activity::{Happening, Span, What};
 
 /// The sums of the thread that is read now, and what the head tells of those before it.
@@ -30,7 +30,7 @@ struct ThreadLines {
     /// The pairs of what is open, by how many are around it; `None` where the line is not known.
     open: Vec<Option<usize>>,
     /// The pair of a caller and what it calls, as the recording numbers them.
-    recorded: AddressMap<Option<usize>>,
+    recorded: WordMap<u64, Option<usize>>,
     /// The same by their places in the report: there a line is one frame, wherever in it calls are made.
     places: HashMap<(u32, usize), usize>,
     /// The places in `lines` by file and line: a line may be of several functions, one inside the other.

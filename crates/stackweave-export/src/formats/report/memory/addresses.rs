@@ -1,35 +1,11 @@
-//! Maps by address, which nobody chooses to be slow.
+//! Very many blocks by address.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
+use stackweave_profile::WordHasher;
+
 use super::live::Block;
-
-pub(in super::super) type AddressMap<V> = HashMap<u64, V, BuildHasherDefault<AddressHasher>>;
-
-/// One multiplication, both halves of which are used: the map looks at the lowest bits and at the highest.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in super::super) struct AddressHasher(u64);
-
-const ODD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "each half by itself")]
-    fn write_u64(&mut self, word: u64) {
-        let product = u128::from(self.0 ^ word).wrapping_mul(ODD);
-        self.0 = product as u64 ^ (product >> 64) as u64;
-    }
-}
 
 /// So many maps hold the blocks of a process. One that grows is there twice for a moment: with many, that is little.
 /// Their number is a power of two.
@@ -38,7 +14,7 @@ const PARTS: usize = 64;
 /// Very many blocks by address, in 21 bytes each and what a map has free.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    parts: Vec<HashMap<Address, Packed, BuildHasherDefault<AddressHasher>>>,
+    parts: Vec<HashMap<Address, Packed, BuildHasherDefault<WordHasher>>>,
 }
 
 /// An address that need not be aligned as one.

@@ -1,6 +1,11 @@
 //! What is live of a device, block by block, by the rules of the ledger that recorders and reports count with.
+//!
+//! `activity::LiveMemory` has what formats of single events need, in three times the memory for each block; the ledger counts
+//! by place, and does not know when a block was taken. The tests hold this to the ledger, moment by moment.
 
-use super::addresses::{AddressMap, Blocks};
+use stackweave_profile::WordMap;
+
+use super::addresses::Blocks;
 use super::ranges::{Mapped, Ranges};
 use super::rows::{Rows, Stay};
 use super::scale::{Scale, Weight};
@@ -46,7 +51,7 @@ pub(super) struct Live {
     blocks: Blocks,
     ranges: Ranges,
     /// What each thread gave back last, and where: it may say that it did not.
-    given: AddressMap<(u64, Given)>,
+    given: WordMap<u64, (u64, Given)>,
     /// The bytes of all, as a sum of weights.
     bytes: u64,
 }

@@ -1,6 +1,6 @@
 //! How much memory was used: figures, curves, and what was live at some moments.
 
-pub(super) mod addresses;
+mod addresses;
 mod curve;
 mod figures;
 mod history;
