@@ -1,6 +1,6 @@
 // What lines took by the calls that were made from them, where a recording says which line each call is made from.
 
-import { type FunctionIndex, ORIGINS, type StringIndex } from "../shared/format";
+import { type FunctionIndex, ORIGINS, type StringIndex, type ThreadIndex } from "../shared/format";
 import type { Names } from "../shared/names";
 import type { Selection } from "../shared/selection";
 import { seenFunctions } from "./filter";
@@ -40,9 +40,9 @@ export async function callsFrom(
   const { frames, functions } = report.names;
   const isSeen = seenIn(report.names, selection, tree);
   const lines = new Map<number, { total: number; called: Map<FunctionIndex, Called> }>();
-  for (const info of report.head.callLines) {
-    if (selection.threads && !selection.threads.includes(info.thread)) continue;
-    const columns = await report.columns(info.block);
+  const takes = (thread: ThreadIndex) => selection.threads === null || selection.threads.includes(thread);
+  const infos = report.head.callLines.filter((info) => takes(info.thread));
+  for (const columns of await Promise.all(infos.map((info) => report.columns(info.block)))) {
     const [frame, callee] = [columns.small(), columns.small()];
     const [calls, total, ofLine] = [columns.plain(), columns.plain(), columns.plain()];
     for (let row = 0; row < frame.length; row++) {
