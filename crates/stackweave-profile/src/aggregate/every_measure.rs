@@ -4,12 +4,12 @@ use stackweave_core::EventKind;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 use stackweave_symbolize::Symbolizer;
 
-use crate::aggregate::collector::{Collected, GroupCosts, Wanted, collect};
+use crate::aggregate::collector::{Collected, GroupCosts, Wanted};
 use crate::aggregate::measure::{Counted, Measure};
 use crate::aggregate::options::AggregateOptions;
 use crate::aggregate::profile::Profile;
 use crate::aggregate::recorded_names::RecordedNames;
-use crate::aggregate::recordings::ranges;
+use crate::aggregate::recordings::collect_all;
 
 /// What processes have recorded, of every measure. The events are read once for all of them; once more, in the order of
 /// time, where a program has told of its allocations itself.
@@ -47,12 +47,8 @@ impl<'a> EveryMeasure<'a> {
         options: &AggregateOptions,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self, ReadError> {
-        let (mut collected, mut done) = (Vec::with_capacity(processes.len()), 0);
         let wants = if options.measure.is_some() { Wanted::Asked } else { Wanted::Everything };
-        for (process, range) in processes.iter().zip(ranges(processes, options.range.as_ref())) {
-            collected.push(collect(process, options, range, wants, &mut |bytes| progress(done + bytes))?);
-            done += process.bytes();
-        }
+        let collected = collect_all(processes, options, wants, progress)?;
         let only = options.measure.map(|measure| options.counted(measure));
         Ok(Self { processes, collected, lines: options.lines, only })
     }

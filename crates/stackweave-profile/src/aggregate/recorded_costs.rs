@@ -3,10 +3,10 @@
 use stackweave_recording::file::Dictionary;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use crate::aggregate::collector::{Collected, GroupCosts, Wanted, collect};
+use crate::aggregate::collector::{Collected, GroupCosts, Wanted};
 use crate::aggregate::measure::{Counted, Measure};
 use crate::aggregate::options::AggregateOptions;
-use crate::aggregate::recordings::ranges;
+use crate::aggregate::recordings::collect_all;
 use crate::aggregate::span_tree::SpanTree;
 use crate::aggregate::stack_costs::Place;
 use crate::word_hash::WordSet;
@@ -42,11 +42,7 @@ impl<'a> RecordedCosts<'a> {
         options: &AggregateOptions,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self, ReadError> {
-        let (mut collected, mut done) = (Vec::with_capacity(processes.len()), 0);
-        for (process, range) in processes.iter().zip(ranges(processes, options.range.as_ref())) {
-            collected.push(collect(process, options, range, Wanted::Asked, &mut |bytes| progress(done + bytes))?);
-            done += process.bytes();
-        }
+        let collected = collect_all(processes, options, Wanted::Asked, progress)?;
         Ok(Self { processes, collected, device: options.memory_device() })
     }
 

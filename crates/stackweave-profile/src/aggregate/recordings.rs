@@ -43,14 +43,9 @@ pub fn aggregate(
     symbolizer: Option<&Symbolizer>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Aggregated, ReadError> {
-    let mut collected = Vec::with_capacity(processes.len());
-    let mut done = 0;
     let options =
         &AggregateOptions { measure: options.measure.or_else(|| memory_measure(processes)), ..options.clone() };
-    for (process, range) in processes.iter().zip(ranges(processes, options.range.as_ref())) {
-        collected.push(collect(process, options, range, Wanted::Asked, &mut |bytes| progress(done + bytes))?);
-        done += process.bytes();
-    }
+    let collected = collect_all(processes, options, Wanted::Asked, progress)?;
     let measure = options.measure.unwrap_or_else(|| default_measure(&collected));
     let mut parts = Vec::new();
     let mut missing = Vec::with_capacity(processes.len());
@@ -70,6 +65,21 @@ impl Aggregated {
         let measure = self.parts.first().map_or(Measure::WallTime, |part| part.profile.measure());
         merged(self.parts, measure, 0).profile
     }
+}
+
+/// What the events of each process cost.
+pub(crate) fn collect_all(
+    processes: &[ProcessRecording],
+    options: &AggregateOptions,
+    wants: Wanted,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Vec<Collected>, ReadError> {
+    let (mut collected, mut done) = (Vec::with_capacity(processes.len()), 0);
+    for (process, range) in processes.iter().zip(ranges(processes, options.range.as_ref())) {
+        collected.push(collect(process, options, range, wants, &mut |bytes| progress(done + bytes))?);
+        done += process.bytes();
+    }
+    Ok(collected)
 }
 
 /// How much later than the first one each process began to record, in nanoseconds.
