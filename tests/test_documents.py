@@ -28,11 +28,11 @@ class Documents(unittest.TestCase):
             self.run_elsewhere(block)
 
     def test_the_python_about_recordings_runs(self):
-        shown = self.run_elsewhere("".join(self.blocks("docs/recording.md")))
+        shown = self.run_elsewhere("".join(self.blocks("docs/reference/recording.md")))
         self.assertIn("checkpoint", shown)
 
     def test_the_python_about_traces_runs(self):
-        shown = self.run_elsewhere("".join(self.blocks("docs/trace.md")))
+        shown = self.run_elsewhere("".join(self.blocks("docs/reference/trace.md")))
         self.assertIn("checkpoint {'path': '2.pt'}", shown)
         self.assertIn("1973", shown)
 
@@ -48,7 +48,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(done.stdout, run_python(f"import runpy; runpy.run_path({example!r}, run_name='__main__')"))
 
     def test_the_python_about_memory_runs(self):
-        shown = self.run_elsewhere("".join(self.blocks("docs/memory.md")))
+        shown = self.run_elsewhere("".join(self.blocks("docs/reference/memory.md")))
         self.assertRegex(shown, r"peak: [\d.]+ MiB in [\d,]+ blocks")
         self.assertRegex(shown, r"(?m)^step 2 \d+ \d+$")
 
@@ -65,8 +65,8 @@ class Documents(unittest.TestCase):
         self.assertEqual(done.stdout, run_python(f"import runpy; runpy.run_path({example!r}, run_name='__main__')"))
 
     def test_the_python_about_timing_runs_and_gives_what_it_says(self):
-        shown = self.run_elsewhere("".join(self.blocks("docs/timing.md")))
-        with open(os.path.join(ROOT, "docs", "timing.md"), encoding="utf-8") as file:
+        shown = self.run_elsewhere("".join(self.blocks("docs/reference/timing.md")))
+        with open(os.path.join(ROOT, "docs", "reference", "timing.md"), encoding="utf-8") as file:
             expected = re.search(r"```text\n(plan 1 1 .*?)```", file.read(), re.DOTALL).group(1)
         self.assertIn(expected, shown)
         self.assertRegex(shown, r"(?m)^1 compile 0\.lang ")
@@ -85,7 +85,7 @@ class Documents(unittest.TestCase):
 
     @NEEDS_TORCH
     def test_the_python_about_compilation_runs(self):
-        shown = self.run_elsewhere("".join(self.blocks("docs/dynamo.md")), **QUIET)
+        shown = self.run_elsewhere("".join(self.blocks("docs/reference/dynamo.md")), **QUIET)
         self.assertIn("scaled", shown)
 
     @NEEDS_TORCH

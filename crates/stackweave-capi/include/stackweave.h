@@ -1,7 +1,7 @@
 /* Stackweave: which Python and native code is running here, as one woven stack, and that as an integer.
  *
  * Written by scripts/check-header from the sources of crates/stackweave-capi: change those. What may be called where
- * (with locks held, in signal handlers, after fork) is in docs/c-interface.md.
+ * (with locks held, in signal handlers, after fork) is in docs/reference/c-interface.md.
  */
 
 #ifndef STACKWEAVE_H

@@ -1,4 +1,4 @@
-// Stackweave for C++17: RAII over stackweave.h, header only. What may be called where is in docs/c-interface.md.
+// Stackweave for C++17: RAII over stackweave.h, header only. What may be called where is in docs/reference/c-interface.md.
 #ifndef STACKWEAVE_HPP
 #define STACKWEAVE_HPP
 

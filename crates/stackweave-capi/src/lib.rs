@@ -1,7 +1,7 @@
 //! Stackweave for hosts in C and C++: captured stacks as integers, named later.
 //!
 //! Everything here is the C interface, told to C by `include/stackweave.h`, which is written from this crate, and to C++
-//! by `include/stackweave.hpp`. What may be called where is in `docs/c-interface.md`.
+//! by `include/stackweave.hpp`. What may be called where is in `docs/reference/c-interface.md`.
 //!
 //! Each function checks its arguments and returns a [`stackweave_status`]. A panic ends inside the call that it happened
 //! in, as [`stackweave_status::STACKWEAVE_INTERNAL`]. Nothing needs to be set up first, and nothing to be taken down.

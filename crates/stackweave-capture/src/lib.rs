@@ -63,5 +63,5 @@ pub use watchdog::{Watchdog, WatchdogOptions};
 
 /// The examples of the guide, compiled and run with the doc tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust.md")]
+#[doc = include_str!("../../../docs/reference/rust.md")]
 pub struct Guide;

@@ -90,7 +90,7 @@ fn the_queries_of_the_documentation_work() {
     let folder = Folder::new();
     let path = folder.file("out.parquet");
     write(&example().recording(), AggregateOptions::default(), &path);
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/exports.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/exports.md");
     let Some(mut script) = reader_script("read_parquet.py") else { return };
     let seen: Value = serde_json::from_str(&run(script.arg(&path).arg(page))).unwrap();
     let first = &seen["documented"]["duckdb"][0];

@@ -60,7 +60,7 @@ fn fenced<'a>(document: &'a str, language: &str) -> Vec<&'a str> {
 
 #[test]
 fn the_example_is_right() {
-    let document = include_str!("../../../docs/format-recording.md");
+    let document = include_str!("../../../docs/reference/format-recording.md");
     let dump = fenced(document, "hex");
     let digits = dump.iter().flat_map(|line| line.split('|').next().unwrap_or_default().split_whitespace());
     let bytes: Vec<u8> = digits.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads a recording and prints it as lines of JSON. Written from docs/format-recording.md alone; standard library only.
+"""Reads a recording and prints it as lines of JSON. Written from docs/reference/format-recording.md alone; standard library only.
 
     reader.py RECORDING
 

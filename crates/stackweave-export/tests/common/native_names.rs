@@ -21,7 +21,7 @@ const NAMES: u8 = 5;
 const HAS_LINE: u8 = 1 << 2;
 const IS_INLINED: u8 = 1 << 7;
 
-/// Adds the names of native frames, by address, to a section that has no end yet. `docs/format-recording.md` says how.
+/// Adds the names of native frames, by address, to a section that has no end yet. `docs/reference/format-recording.md` says how.
 pub(super) fn write_native_names(names: &BTreeMap<u64, Vec<NativeName>>, out: &mut Vec<u8>) {
     if names.is_empty() {
         return;

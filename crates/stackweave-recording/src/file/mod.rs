@@ -1,4 +1,4 @@
-//! The format of recordings, both ways, without any I/O. `docs/format-recording.md` says it byte by byte.
+//! The format of recordings, both ways, without any I/O. `docs/reference/format-recording.md` says it byte by byte.
 //!
 //! A file is a sequence of framed blocks. What it holds is never trusted: nothing here panics on any bytes, and nothing
 //! is allocated that the bytes present do not justify.

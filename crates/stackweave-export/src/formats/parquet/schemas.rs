@@ -1,4 +1,4 @@
-//! The columns of the tables. `docs/exports.md` says what they mean.
+//! The columns of the tables. `docs/reference/exports.md` says what they mean.
 
 pub(super) const EVENTS: &str = "message events {
     REQUIRED BINARY kind (UTF8);
