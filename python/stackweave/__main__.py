@@ -4,10 +4,19 @@ import sys
 
 from ._native import run_command
 
+#: Commands that run in this interpreter, and the modules that have them.
+_IN_PYTHON = {
+    "trace": "_trace_command",
+    "memory": "_memory_command",
+    "run": "_run_command",
+    "dynamo": "_dynamo_command",
+    "doctor": "_doctor_command",
+}
+
 
 def main() -> int:
-    if sys.argv[1:2] in (["trace"], ["memory"], ["dynamo"]):
-        return _record(sys.argv)
+    if len(sys.argv) > 1 and sys.argv[1] in _IN_PYTHON:
+        return _run_here(sys.argv)
     import signal
 
     # The command is one call into native code, which Python's own handler would not interrupt.
@@ -16,21 +25,19 @@ def main() -> int:
     return run_command(["stackweave", *sys.argv[1:]])
 
 
-def _record(arguments: list[str]) -> int:
+def _run_here(arguments: list[str]) -> int:
     from ._program import has_first_folder
 
     if has_first_folder():
         # What follows is to be imported from where it is always, and the program has a folder of its own.
         del sys.path[0]
-    if arguments[1] == "trace":
-        from ._trace_command import main
-    elif arguments[1] == "memory":
-        from ._memory_command import main
-    else:
-        from ._dynamo_command import main
+    from importlib import import_module
 
+    command = import_module(f".{_IN_PYTHON[arguments[1]]}", __package__)
     is_module = arguments[0].endswith("__main__.py")
-    return main(f"{sys.executable.rpartition('/')[2]} -m stackweave" if is_module else "stackweave", arguments[2:])
+    name = f"{sys.executable.rpartition('/')[2]} -m stackweave" if is_module else "stackweave"
+    status: int = command.main(name, arguments[2:])
+    return status
 
 
 if __name__ == "__main__":

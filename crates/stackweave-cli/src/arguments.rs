@@ -4,6 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::completions::Completions;
+use crate::flame::Flame;
+use crate::live::Live;
+use crate::stacks::Stacks;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Record what a program does, and show what it cost.
@@ -23,9 +27,16 @@ pub(crate) enum Command {
     /// Run a Python program, and record every allocation that it makes
     #[command(disable_help_flag = true)]
     Memory(RunPython),
+    /// Run a Python program, and record calls and memory together, in one file
+    #[command(disable_help_flag = true)]
+    Run(RunPython),
     /// Run a Python program, and record what torch.compile does in it
     #[command(disable_help_flag = true)]
     Dynamo(RunPython),
+    /// Show where all threads of a running process are, Python and native code in one stack
+    Stacks(Stacks),
+    /// Watch a recording while it is made
+    Live(Live),
     /// Tell what is in a recording, and whether it is whole
     Info(Info),
     /// Show how much memory a program took, who took it, and what is left
@@ -36,6 +47,8 @@ pub(crate) enum Command {
     Tree(Tree),
     /// Show the functions that cost most
     Top(Top),
+    /// Draw a flame graph in the terminal
+    Flame(Flame),
     /// Show what costs more, or less, than before
     Diff(Diff),
     /// Write one page with everything in it: flame graphs, timeline, functions, memory, sources
@@ -44,6 +57,11 @@ pub(crate) enum Command {
     Export(Export),
     /// Put the recordings of many processes or machines into one file
     Merge(Merge),
+    /// Tell how well stacks are captured here, and what would help
+    #[command(disable_help_flag = true)]
+    Doctor(RunPython),
+    /// Write completions for a shell
+    Completions(Completions),
 }
 
 /// The rest is for the Python package, which knows what can be recorded.

@@ -6,14 +6,17 @@
 mod arguments;
 mod browser;
 mod calendar;
+mod completions;
 mod diff;
 mod export;
 mod failure;
+mod flame;
 mod heap;
 mod heap_json;
 mod info;
 mod info_json;
 mod info_text;
+mod live;
 mod merge;
 mod phases;
 mod phases_json;
@@ -21,6 +24,7 @@ mod progress;
 mod report;
 mod run_python;
 mod selection;
+mod stacks;
 mod top;
 mod tree;
 
@@ -57,15 +61,21 @@ fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Trace(arguments) => run_python::run("trace", arguments),
         Command::Memory(arguments) => run_python::run("memory", arguments),
+        Command::Run(arguments) => run_python::run("run", arguments),
         Command::Dynamo(arguments) => run_python::run("dynamo", arguments),
+        Command::Doctor(arguments) => run_python::run("doctor", arguments),
+        Command::Stacks(arguments) => stacks::run(&arguments),
+        Command::Live(arguments) => live::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Heap(arguments) => heap::run(&arguments),
         Command::Phases(arguments) => phases::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
+        Command::Flame(arguments) => flame::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
     }
 }
