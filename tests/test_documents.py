@@ -1,109 +1,185 @@
-"""The demo, and the examples of the documents, as a newcomer runs them."""
+"""Every example of every page, as a newcomer runs it: CONTRIBUTING.md has the rules for pages."""
 
 import importlib.util
+import json
 import os
-import re
+import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
-import stackweave
-from tests.support import PYTHON, ROOT, run_python
+from tests.document_pages import Page, all_pages
+from tests.document_shape import difference
+from tests.support import PYTHON, ROOT
 
-NEEDS_TORCH = unittest.skipUnless(importlib.util.find_spec("torch") is not None, "torch is not installed")
-#: Torch warns where numpy is not installed.
-QUIET = {"PYTHONWARNINGS": "ignore"}
+TOOLS = os.environ.get("STACKWEAVE_TEST_TOOLS", "")
+#: Names of frames and what is inlined differ between versions: what is printed is compared on these, and runs on all.
+COMPARED = sys.version_info >= (3, 12)
+#: Where pages have their pictures, and the most that one may take.
+IMAGE_BYTES = 150_000
+#: Its frames stand below those of a page.
+RUNNER = "document_runner.py"
+#: What pages call, as an installed package and an activated environment have it.
+COMMANDS = {
+    "stackweave": f"#!{PYTHON}\nimport sys\n\nfrom stackweave.__main__ import main\n\nsys.exit(main())\n",
+    "python": f'#!/bin/sh\nexec "{PYTHON}" "$@"\n',
+    "pytest": f'#!/bin/sh\nexec "{PYTHON}" -m pytest "$@"\n',
+}
 
 
-class Documents(unittest.TestCase):
-    def test_the_demo_shows_native_frames_between_the_python_frames(self):
-        shown = run_python("import runpy; runpy.run_path('examples/woven.py', run_name='__main__')")
-        rows = iter(shown.splitlines())
-        for name in ["<module>", "main", "|", "order_of_letters", "|", "compare", "take_both", "end of stack"]:
-            self.assertTrue(any(name in row for row in rows), f"{name} is missing or out of order:\n{shown}")
-        self.assertRegex(shown, r"stackweave\.capture\(\) +[0-9.]+ us")
+class PageCase(unittest.TestCase):
+    """Runs the steps of a page in a folder with the files that pages speak of."""
 
-    def test_the_python_of_the_readme_runs(self):
-        for block in self.blocks("README.md"):
-            self.run_elsewhere(block)
+    maxDiff = None
 
-    def test_the_python_about_recordings_runs(self):
-        shown = self.run_elsewhere("".join(self.blocks("docs/reference/recording.md")))
-        self.assertIn("checkpoint", shown)
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.join(folder.name, "work")
+        self.binaries = os.path.join(folder.name, "bin")
+        shutil.copytree(os.path.join(ROOT, "tests", "document_files"), self.folder)
+        ignored = shutil.ignore_patterns("__pycache__", "c-*", "cpp-*")
+        shutil.copytree(os.path.join(ROOT, "examples"), os.path.join(self.folder, "examples"), ignore=ignored)
+        os.mkdir(self.binaries)
+        for name, text in COMMANDS.items():
+            path = os.path.join(self.binaries, name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(path, 0o755)
 
-    def test_the_python_about_traces_runs(self):
-        shown = self.run_elsewhere("".join(self.blocks("docs/reference/trace.md")))
-        self.assertIn("checkpoint {'path': '2.pt'}", shown)
-        self.assertIn("1973", shown)
+    def run_page(self, page):
+        missing = [name for name in page.needs if importlib.util.find_spec(name) is None]
+        if missing:
+            self.skipTest(f"{page.path} needs {', '.join(missing)}")
+        for step, result in zip(page.steps, self.results(page)):
+            with self.subTest(page=f"{page.path}:{step.line}"):
+                self.check(step, result)
 
-    def test_the_example_of_a_trace_runs_and_is_traced(self):
-        example = os.path.join(ROOT, "examples", "traced.py")
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "out.swv")
-            arguments = ["-m", "stackweave", "trace", "-q", "-o", path, example]
-            done = subprocess.run([PYTHON, *arguments], capture_output=True, text=True, timeout=60)
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            calls = {row.function.rpartition(".")[2]: row.calls for row in stackweave.open(path).top()}
-        self.assertEqual((calls["order"], calls["serve"]), (100, 200))
-        self.assertEqual(done.stdout, run_python(f"import runpy; runpy.run_path({example!r}, run_name='__main__')"))
+    def results(self, page):
+        """What each step printed; those behind one that failed were not run."""
+        steps = [{**vars(step), "commands": [command for command, _ in step.commands()]} for step in page.steps]
+        search = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), TOOLS]))
+        environment = {
+            **os.environ,
+            "PATH": self.binaries + os.pathsep + os.environ["PATH"],
+            "PYTHONPATH": search,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "NO_COLOR": "1",
+            "COLUMNS": "120",
+        }
+        if page.needs:
+            # Other packages warn of each other.
+            environment["PYTHONWARNINGS"] = "ignore"
+        done = subprocess.run(
+            [PYTHON, "-X", "faulthandler", os.path.join(ROOT, "tests", RUNNER)],
+            input=json.dumps(steps),
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            env=environment,
+            timeout=300,
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, ""), f"{page.path}\n{done.stdout}")
+        return json.loads(done.stdout)
 
-    def test_the_python_about_memory_runs(self):
-        shown = self.run_elsewhere("".join(self.blocks("docs/reference/memory.md")))
-        self.assertRegex(shown, r"peak: [\d.]+ MiB in [\d,]+ blocks")
-        self.assertRegex(shown, r"(?m)^step 2 \d+ \d+$")
+    def check(self, step, result):
+        if "skipped" in result:
+            self.skipTest(f"needs {result['skipped']}")
+        if "failed" in result:
+            self.fail(result["failed"] + result["printed"])
+        if step.kind == "python":
+            self.compare(step.expected, result["printed"], step)
+        elif step.kind == "sh":
+            self.check_commands(step, result["commands"])
 
-    def test_the_example_of_a_memory_recording_runs_and_is_recorded(self):
-        example = os.path.join(ROOT, "examples", "memory.py")
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "out.swv")
-            arguments = ["-m", "stackweave", "memory", "-q", "-o", path, example]
-            done = subprocess.run([PYTHON, *arguments], capture_output=True, text=True, timeout=60)
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            memory = stackweave.open(path).memory()
-            self.assertLessEqual({"requests", "statistics", None}, {group.name for group in memory.tags()})
-            self.assertIn("worker", {group.name for group in memory.threads()})
-        self.assertEqual(done.stdout, run_python(f"import runpy; runpy.run_path({example!r}, run_name='__main__')"))
+    def check_commands(self, step, results):
+        shown = step.commands()
+        for (command, expected), done in zip(shown, results):
+            last = done is results[-1]
+            self.assertEqual(done["status"], step.status if last else 0, f"{command}\n{done['printed']}")
+            self.compare(expected, done["printed"], step, command)
+        if step.expected is not None:
+            self.compare(step.expected, "".join(done["printed"] for done in results), step)
 
-    def test_the_python_about_timing_runs_and_gives_what_it_says(self):
-        shown = self.run_elsewhere("".join(self.blocks("docs/reference/timing.md")))
-        with open(os.path.join(ROOT, "docs", "reference", "timing.md"), encoding="utf-8") as file:
-            expected = re.search(r"```text\n(plan 1 1 .*?)```", file.read(), re.DOTALL).group(1)
-        self.assertIn(expected, shown)
-        self.assertRegex(shown, r"(?m)^1 compile 0\.lang ")
+    def compare(self, expected, printed, step, what=""):
+        if expected is None or not COMPARED:
+            return
+        printed = "".join(line for line in printed.splitlines(True) if RUNNER not in line)
+        found = difference(expected, printed, step.any_order, step.exact)
+        self.assertIsNone(found, f"{what}\n{found}\n--- printed\n{printed}\n--- the page\n{expected}")
 
-    def test_the_example_of_phases_runs_and_can_be_kept(self):
-        example = os.path.join(ROOT, "examples", "timing.py")
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "out.swv")
-            done = subprocess.run([PYTHON, example, path], capture_output=True, text=True, timeout=60)
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            opened = stackweave.open(path)
-            views = {row.function: (row.calls, row.primitive_calls) for row in opened.phases()}
-            self.assertEqual(views["part_tree"], (10, 2))
-            self.assertEqual([run.failed for run in opened.runs()], [False, False, True, False])
-        self.assertIn("returns: no table or view is called complaints\n", done.stdout)
 
-    @NEEDS_TORCH
-    def test_the_python_about_compilation_runs(self):
-        shown = self.run_elsewhere("".join(self.blocks("docs/reference/dynamo.md")), **QUIET)
-        self.assertIn("scaled", shown)
+class Examples(PageCase):
+    """A test for each page that has something to run."""
 
-    @NEEDS_TORCH
-    def test_the_example_of_a_compilation_runs(self):
-        example = os.path.join(ROOT, "examples", "dynamo.py")
-        environment = {**os.environ, **QUIET}
-        arguments = [PYTHON, example, "aot_eager"]
-        done = subprocess.run(arguments, capture_output=True, text=True, env=environment, timeout=120)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertRegex(done.stdout, r"squashed .*dynamo\.py:\d+")
+    def test_a_page_that_is_wrong_is_found(self):
+        wrong = {
+            "```python\nprint(3)\n```\n\n```text\nthree\n```\n": "the page shows",
+            "```python\n1 / 0\n```\n": "ZeroDivisionError",
+            "```sh\npython -c 'import sys; sys.exit(2)'\n```\n": "2 != 0",
+            "```console\n$ python -c 'print(\"yes\")'\nno\n```\n": "the page shows",
+            "<!-- status: 3 -->\n```sh\npython -c 'pass'\n```\n": "0 != 3",
+        }
+        for text, message in wrong.items():
+            page = Page("wrong.md", text)
+            with self.subTest(text=text), self.assertRaisesRegex(AssertionError, message):
+                for step, result in zip(page.steps, self.results(page)):
+                    self.check_anywhere(step, result)
 
-    def blocks(self, document):
-        with open(os.path.join(ROOT, document), encoding="utf-8") as file:
-            blocks = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)
-        self.assertTrue(blocks)
-        return blocks
+    def check_anywhere(self, step, result):
+        """Whatever the version: these have the same words on each."""
+        global COMPARED
+        before, COMPARED = COMPARED, True
+        try:
+            self.check(step, result)
+        finally:
+            COMPARED = before
 
-    def run_elsewhere(self, code, **environment):
-        """Runs it in a folder where it may leave files."""
-        with tempfile.TemporaryDirectory() as folder:
-            return run_python(f"import os; os.chdir({folder!r})\n{code}", **environment)
+
+def add_pages():
+    for page in all_pages():
+        if page.steps:
+            name = "".join(letter if letter.isalnum() else "_" for letter in page.path[: -len(".md")])
+            setattr(Examples, f"test_page_{name}", lambda self, page=page: self.run_page(page))
+
+
+add_pages()
+
+
+class Links(unittest.TestCase):
+    def setUp(self):
+        self.pages = {page.path: page for page in all_pages()}
+
+    def test_links_lead_to_pages_and_headings_that_exist(self):
+        for page in self.pages.values():
+            for path, anchor in page.links():
+                with self.subTest(page=page.path, link=f"{path}#{anchor}"):
+                    self.assertTrue(os.path.exists(os.path.join(ROOT, path)))
+                    if anchor and path.endswith(".md"):
+                        there = self.pages.get(path) or Page(path)
+                        self.assertIn(anchor, there.anchors())
+
+    def test_pictures_exist_and_are_small(self):
+        shown = {image for page in self.pages.values() for image in page.images()}
+        for image in shown:
+            with self.subTest(image=image):
+                self.assertLess(os.path.getsize(os.path.join(ROOT, image)), IMAGE_BYTES)
+        there = {os.path.join("docs/images", name) for name in os.listdir(os.path.join(ROOT, "docs", "images"))}
+        self.assertEqual(there - shown, set(), "pictures that no page shows")
+
+    def test_every_page_is_reached_from_the_index(self):
+        reached, waiting = set(), ["docs/README.md"]
+        while waiting:
+            path = waiting.pop()
+            if path in self.pages and path not in reached:
+                reached.add(path)
+                waiting += [target for target, _ in self.pages[path].links()]
+        unreached = {path for path in self.pages if not path.startswith("docs/decisions/")} - reached
+        self.assertEqual(unreached - {"README.md"}, set())
+
+    def test_what_is_not_run_says_why(self):
+        for page in self.pages.values():
+            for line, reason in page.not_run:
+                with self.subTest(page=f"{page.path}:{line}"):
+                    self.assertGreater(len(reason.split()), 2)

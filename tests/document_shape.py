@@ -1,0 +1,69 @@
+"""What a page shows beside what a program really printed: the same words in the same order, whatever was measured."""
+
+import re
+
+#: A line of a page that stands for any lines, also none.
+GAP = re.compile(r"\s*(\.\.\.|…)\s*")
+UNITS = r"(?:[KMGT]i?B|bytes|B|ns|us|µs|ms|s|min|h)"
+STEPS = [
+    (re.compile(r"\x1b\[[0-9;]*m"), ""),
+    # Paths by their last part, but for those that are relative and have no place on this machine.
+    (re.compile(r"(?:~|(?<![\w.]))/(?:[\w.+@-]+/)+"), ""),
+    (re.compile(r"0x[0-9a-f]+"), "#"),
+    (re.compile(rf"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)? ?{UNITS}(?![\w])"), "#"),
+    (re.compile(r"[-+]?\d[\d,]*(?:\.\d+)*(?:e[-+]?\d+)?%?"), "#"),
+    (re.compile(r"[█▉▊▋▌▍▎▏▇▆▅▄▃▂▁▐░▒▓]+"), "▇"),
+    (re.compile(r"[-=─━]{3,}"), "---"),
+    (re.compile(r"\s+"), " "),
+]
+
+
+def shape(line):
+    """The line without figures, folders and the width of columns."""
+    for pattern, replacement in STEPS:
+        line = pattern.sub(replacement, line)
+    return line.strip()
+
+
+def difference(expected, printed, any_order=False, exact=False):
+    """None, or a sentence that says what of a page was not printed."""
+    shape_of = str.strip if exact else shape
+    expected_lines = [line for line in expected.splitlines() if line.strip()]
+    printed_shapes = [shape_of(line) for line in printed.splitlines() if line.strip()]
+    if any_order:
+        return in_any_order(expected_lines, printed_shapes, shape_of)
+    place, gap = 0, False
+    for line in expected_lines:
+        if GAP.fullmatch(line):
+            gap = True
+            continue
+        found = next((at for at in range(place, len(printed_shapes)) if fits(line, printed_shapes[at], shape_of)), None)
+        if found is None or (found != place and not gap):
+            there = printed_shapes[place] if place < len(printed_shapes) else "the end"
+            return f"the page shows  {shape_of(line)!r}\nwhere there was  {there!r}"
+        place, gap = found + 1, False
+    if place < len(printed_shapes) and not gap:
+        return f"the page ends where there was  {printed_shapes[place]!r}"
+    return None
+
+
+def in_any_order(expected_lines, printed_shapes, shape_of):
+    rest = list(printed_shapes)
+    gap = False
+    for line in expected_lines:
+        if GAP.fullmatch(line):
+            gap = True
+            continue
+        found = next((each for each in rest if fits(line, each, shape_of)), None)
+        if found is None:
+            return f"the page shows  {shape_of(line)!r}\nwhich was not printed"
+        rest.remove(found)
+    return None if gap or not rest else f"the page lacks  {rest[0]!r}"
+
+
+def fits(line, printed, shape_of):
+    """A line that ends with `…` or ` ...` is the begin of what was printed."""
+    begin = re.fullmatch(r"(.*?)(?:…| \.\.\.)\s*", line)
+    if begin:
+        return printed.startswith(shape_of(begin.group(1)))
+    return shape_of(line) == printed

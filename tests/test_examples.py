@@ -1,0 +1,67 @@
+"""The programs of examples/, as a newcomer runs them."""
+
+import importlib.util
+import os
+import subprocess
+import tempfile
+import unittest
+
+import stackweave
+from tests.support import PYTHON, ROOT, run_python
+
+NEEDS_TORCH = unittest.skipUnless(importlib.util.find_spec("torch") is not None, "torch is not installed")
+#: Torch warns where numpy is not installed.
+QUIET = {"PYTHONWARNINGS": "ignore"}
+
+
+class Examples(unittest.TestCase):
+    def test_a_woven_stack_shows_native_frames_between_the_python_frames(self):
+        shown = run_python("import runpy; runpy.run_path('examples/woven.py', run_name='__main__')")
+        rows = iter(shown.splitlines())
+        for name in ["<module>", "main", "|", "order_of_letters", "|", "compare", "take_both", "end of stack"]:
+            self.assertTrue(any(name in row for row in rows), f"{name} is missing or out of order:\n{shown}")
+        self.assertRegex(shown, r"stackweave\.capture\(\) +[0-9.]+ us")
+
+    def test_the_example_of_a_trace_runs_and_is_traced(self):
+        example = os.path.join(ROOT, "examples", "traced.py")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.swv")
+            arguments = ["-m", "stackweave", "trace", "-q", "-o", path, example]
+            done = subprocess.run([PYTHON, *arguments], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            calls = {row.function.rpartition(".")[2]: row.calls for row in stackweave.open(path).top()}
+        self.assertEqual((calls["order"], calls["serve"]), (100, 200))
+        self.assertEqual(done.stdout, run_python(f"import runpy; runpy.run_path({example!r}, run_name='__main__')"))
+
+    def test_the_example_of_a_memory_recording_runs_and_is_recorded(self):
+        example = os.path.join(ROOT, "examples", "memory.py")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.swv")
+            arguments = ["-m", "stackweave", "memory", "-q", "-o", path, example]
+            done = subprocess.run([PYTHON, *arguments], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            memory = stackweave.open(path).memory()
+            self.assertLessEqual({"requests", "statistics", None}, {group.name for group in memory.tags()})
+            self.assertIn("worker", {group.name for group in memory.threads()})
+        self.assertEqual(done.stdout, run_python(f"import runpy; runpy.run_path({example!r}, run_name='__main__')"))
+
+    def test_the_example_of_phases_runs_and_can_be_kept(self):
+        example = os.path.join(ROOT, "examples", "timing.py")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.swv")
+            done = subprocess.run([PYTHON, example, path], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            opened = stackweave.open(path)
+            views = {row.function: (row.calls, row.primitive_calls) for row in opened.phases()}
+            self.assertEqual(views["part_tree"], (10, 2))
+            self.assertEqual([run.failed for run in opened.runs()], [False, False, True, False])
+        self.assertIn("returns: no table or view is called complaints\n", done.stdout)
+
+    @NEEDS_TORCH
+    def test_the_example_of_a_compilation_runs(self):
+        example = os.path.join(ROOT, "examples", "dynamo.py")
+        environment = {**os.environ, **QUIET}
+        arguments = [PYTHON, example, "aot_eager"]
+        done = subprocess.run(arguments, capture_output=True, text=True, env=environment, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"squashed .*dynamo\.py:\d+")
