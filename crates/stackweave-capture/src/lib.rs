@@ -42,7 +42,6 @@ mod request;
 mod sources;
 mod stats;
 mod watchdog;
-mod weave;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
 #[path = "linux/mod.rs"]

@@ -6,6 +6,7 @@
 
 mod address;
 mod call;
+pub mod code_signs;
 mod event;
 mod frame_source;
 mod id;
@@ -18,6 +19,7 @@ mod raw_frame;
 mod source_stop;
 mod stop_reason;
 mod timing;
+pub mod weave;
 
 pub use address::{CodeAddress, StackPointer};
 pub use call::Call;

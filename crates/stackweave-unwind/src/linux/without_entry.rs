@@ -3,9 +3,10 @@
 //! There is no table to read, only signs. A step is taken when they agree that it is the right one: a wrong
 //! frame is worse than a stack that ends early. Asks the kernel before it reads code.
 
+use stackweave_core::code_signs::{self, CallTarget};
 use stackweave_core::{CodeAddress, StopReason};
 
-use crate::platform::arch::{self, CallTarget, Registers};
+use crate::platform::arch::{self, Registers};
 use crate::platform::slow_step::enter_interrupted;
 use crate::platform::stack_memory::is_readable;
 use crate::platform::walk::{self, Frame, Walk};
@@ -18,7 +19,7 @@ pub(crate) fn step(walk: &mut Walk<'_>, frame: Frame, reason: StopReason) -> Res
         if let Some(caller) = caller_near_top(walk, frame) {
             return Ok(caller);
         }
-    } else if read_code::<9>(code).is_some_and(|code| arch::is_signal_return(&code)) {
+    } else if read_code::<9>(code).is_some_and(|code| code_signs::is_signal_return(&code)) {
         return step_signal_return(walk, frame);
     }
     let is_plausible = frame.fp >= frame.sp && frame.fp.is_multiple_of(8) && arch::is_user_address(frame.fp);
@@ -48,7 +49,7 @@ fn call_at(walk: &mut Walk<'_>, frame: Frame, slot: u64) -> Option<(u64, Call)> 
     const LONGEST_FUNCTION: u64 = 1 << 20;
     let return_address = walk.memory.read(slot)?;
     let before = read_code::<7>(return_address.checked_sub(7)?)?;
-    let CallTarget::Direct(target) = arch::call_before(before, return_address)? else {
+    let CallTarget::Direct(target) = code_signs::call_before(before, return_address)? else {
         return Some((return_address, Call::Anywhere));
     };
     let mut is_led_here = |target: u64| {
@@ -71,8 +72,8 @@ fn caller_near_top(walk: &mut Walk<'_>, frame: Frame) -> Option<Frame> {
         let Some((return_address, call)) = call_at(walk, frame, sp + pushed) else { continue };
         let is_sure = match (pushed, call) {
             (0, Call::Here(_)) => true,
-            (0, Call::Anywhere) => code.is_multiple_of(16) || read_code(code).is_some_and(arch::is_landing_pad),
-            (8, _) if has_pushed_fp => read_code(code - 1).is_some_and(arch::is_push_of_frame_pointer),
+            (0, Call::Anywhere) => code.is_multiple_of(16) || read_code(code).is_some_and(code_signs::is_landing_pad),
+            (8, _) if has_pushed_fp => read_code(code - 1).is_some_and(code_signs::is_push_of_frame_pointer),
             (_, Call::Here(distance)) => distance < STUB,
             (_, Call::Anywhere) => false,
         };
@@ -87,12 +88,12 @@ fn caller_near_top(walk: &mut Walk<'_>, frame: Frame) -> Option<Frame> {
 fn keeps_frame_pointer(address: u64) -> bool {
     const REACH: usize = 1024;
     let Some(code) = read_code::<REACH>(address.wrapping_sub(REACH as u64)) else { return false };
-    arch::sets_up_frame_pointer(&code)
+    code_signs::sets_up_frame_pointer(&code)
 }
 
 /// Where a linkage stub (PLT) at `target` leads.
 fn through_linkage(target: u64) -> Option<u64> {
-    let slot = arch::linkage_slot(&read_code::<11>(target)?, target)?;
+    let slot = code_signs::linkage_slot(&read_code::<11>(target)?, target)?;
     Some(u64::from_le_bytes(read_code::<8>(slot)?))
 }
 

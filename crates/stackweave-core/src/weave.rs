@@ -6,27 +6,29 @@
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
-use stackweave_core::{CodeAddress, CodeId, RawFrame, RawFrameKind, StackPointer};
+use crate::{CodeAddress, CodeId, RawFrame, RawFrameKind, StackPointer};
 
 /// A native stack, innermost first.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Native<'a> {
-    pub(crate) addresses: &'a [CodeAddress],
-    pub(crate) stack_pointers: &'a [StackPointer],
+pub struct Native<'a> {
+    /// Where each frame is.
+    pub addresses: &'a [CodeAddress],
+    /// The stack pointer in each frame.
+    pub stack_pointers: &'a [StackPointer],
     /// Whether the outermost frame is the last there is.
-    pub(crate) is_whole: bool,
+    pub is_whole: bool,
 }
 
 impl Native<'_> {
     /// Without the innermost `count` frames.
     #[inline(always)]
-    pub(crate) fn from(&self, count: usize) -> Self {
+    pub fn from(&self, count: usize) -> Self {
         Self { addresses: &self.addresses[count..], stack_pointers: &self.stack_pointers[count..], ..*self }
     }
 
     /// The native frame, from `from` on, whose part of the stack holds `activation`.
     #[inline(always)]
-    pub(crate) fn runner_of(&self, activation: StackPointer, from: usize) -> Option<usize> {
+    pub fn runner_of(&self, activation: StackPointer, from: usize) -> Option<usize> {
         let mut inner = from;
         let mut start = *self.stack_pointers.get(inner)?;
         for (index, end) in self.stack_pointers.iter().enumerate().skip(from + 1) {
@@ -42,7 +44,7 @@ impl Native<'_> {
     /// How many frames are inside `activation`, which none of them runs: all, if the stack was cut before it came there;
     /// none of a whole stack, which is another one.
     #[cold]
-    pub(crate) fn inside(&self, activation: StackPointer) -> usize {
+    pub fn inside(&self, activation: StackPointer) -> usize {
         match self.stack_pointers.last() {
             Some(outermost) if !self.is_whole && *outermost <= activation => self.stack_pointers.len(),
             _ => 0,
@@ -52,9 +54,11 @@ impl Native<'_> {
 
 /// Frames of interpreters, innermost first, and where they run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Interpreted<'a> {
-    pub(crate) frames: &'a [RawFrame],
-    pub(crate) activations: &'a [StackPointer],
+pub struct Interpreted<'a> {
+    /// The frames.
+    pub frames: &'a [RawFrame],
+    /// An address on the C stack that belongs to the native frame which runs each; 0 where that is not known.
+    pub activations: &'a [StackPointer],
 }
 
 /// Writes both stacks as one to `woven`, which has room for both, and says how many frames that makes.
@@ -62,7 +66,7 @@ pub(crate) struct Interpreted<'a> {
 /// Without a native frame that runs them (the native stack was cut off, or is on another stack), frames stand just
 /// inside what runs the next frames that have one; at the outer end if there are none.
 #[inline(always)]
-pub(crate) fn weave(native: Native<'_>, interpreted: Interpreted<'_>, woven: &mut [RawFrame]) -> usize {
+pub fn weave(native: Native<'_>, interpreted: Interpreted<'_>, woven: &mut [RawFrame]) -> usize {
     let Interpreted { frames, activations } = interpreted;
     let mut output = Output { woven, len: 0 };
     let (mut done, mut written) = (0, 0);
@@ -145,12 +149,7 @@ impl Output<'_> {
 /// place, for few frames: other interpreters are rare.
 #[cold]
 #[inline(never)]
-pub(crate) fn merge_sources(
-    frames: &mut [RawFrame],
-    activations: &mut [StackPointer],
-    middle: usize,
-    inside: Option<CodeId>,
-) {
+pub fn merge_sources(frames: &mut [RawFrame], activations: &mut [StackPointer], middle: usize, inside: Option<CodeId>) {
     let runs = |frame: &RawFrame, code| matches!(frame.kind(), RawFrameKind::Python { code: runs, .. } if runs == code);
     if let Some(code) = inside {
         let place = frames[..middle].iter().position(|frame| runs(frame, code));
