@@ -24,7 +24,10 @@ mod progress;
 mod report;
 mod run_python;
 mod selection;
+mod short_name;
 mod stacks;
+mod stacks_json;
+mod stacks_text;
 mod top;
 mod tree;
 

@@ -5,6 +5,7 @@
 //! knowledge of the interpreter's code are needed.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
+#![expect(clippy::inline_always, reason = "part of the hot loop of another crate")]
 
 use crate::{CodeAddress, CodeId, RawFrame, RawFrameKind, StackPointer};
 
@@ -21,6 +22,7 @@ pub struct Native<'a> {
 
 impl Native<'_> {
     /// Without the innermost `count` frames.
+    #[must_use]
     #[inline(always)]
     pub fn from(&self, count: usize) -> Self {
         Self { addresses: &self.addresses[count..], stack_pointers: &self.stack_pointers[count..], ..*self }
@@ -174,6 +176,7 @@ pub fn merge_sources(frames: &mut [RawFrame], activations: &mut [StackPointer], 
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "frames are named by one letter")]
 mod tests {
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Whose code a function is: decides what people see at first.
 
-use crate::frame::FrameKind;
+use crate::frame::{Frame, FrameKind};
 
 /// Whose code a function is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +21,12 @@ impl Origin {
             Self::Library => "library",
             Self::Program => "program",
         }
+    }
+
+    /// Whose code a frame is. `module` is the path of the module that holds a native one.
+    pub fn of(frame: &Frame, module: &str) -> Self {
+        let path = if frame.kind == FrameKind::Native { module } else { frame.filename.as_deref().unwrap_or_default() };
+        Place { kind: frame.kind, name: frame.qualname.as_ref().unwrap_or(&frame.name), path }.origin()
     }
 }
 

@@ -52,7 +52,8 @@ impl View {
         self.shows_origin(function.origin, is_library) && self.filter.shows(function)
     }
 
-    fn shows_origin(&self, origin: Origin, is_library: &mut bool) -> bool {
+    /// As [`View::shows`], of a frame of which only that is known.
+    pub fn shows_origin(&self, origin: Origin, is_library: &mut bool) -> bool {
         let is_hidden = match origin {
             Origin::Interpreter => true,
             Origin::Library => mem::replace(is_library, true),

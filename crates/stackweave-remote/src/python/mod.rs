@@ -55,6 +55,11 @@ impl PythonProcess {
         Err(NoPython("no Python was found there".to_owned()))
     }
 
+    /// Its version.
+    pub fn version(&self) -> String {
+        String::new()
+    }
+
     /// Its threads, of all interpreters.
     pub fn threads(&self) -> Vec<PythonThread> {
         Vec::new()

@@ -1,0 +1,51 @@
+//! The stacks of a process, for programs.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+use stackweave_profile::{Frame, FrameKind, Origin};
+use stackweave_remote::{ProcessStacks, ThreadStack};
+
+pub(crate) fn write(out: &mut dyn Write, stacks: &ProcessStacks) -> io::Result<()> {
+    let threads = stacks.threads.iter().map(|thread| thread_object(stacks, thread)).collect::<io::Result<Vec<_>>>()?;
+    let whole = json!({
+        "process": stacks.process,
+        "command_line": stacks.command_line,
+        "python": stacks.python,
+        "stopped_ns": stacks.stopped_for.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
+        "threads": threads,
+        "remarks": stacks.remarks,
+    });
+    serde_json::to_writer_pretty(&mut *out, &whole)?;
+    writeln!(out)
+}
+
+fn thread_object(stacks: &ProcessStacks, thread: &ThreadStack) -> io::Result<Value> {
+    let frames = thread.frames.iter().map(|frame| frame_object(stacks, frame)).collect::<io::Result<Vec<_>>>()?;
+    Ok(json!({
+        "tid": thread.task,
+        "name": thread.name,
+        "state": thread.state.to_string(),
+        "has_gil": thread.has_gil,
+        "problem": thread.problem,
+        "frames": frames,
+    }))
+}
+
+/// As a captured frame is written, with whose code it is and the path of its module.
+fn frame_object(stacks: &ProcessStacks, frame: &Frame) -> io::Result<Value> {
+    let mut text = Vec::new();
+    frame.write_json(&mut text)?;
+    let mut object: Value = serde_json::from_slice(&text)?;
+    let path = module_path(stacks, frame);
+    object["origin"] = Origin::of(frame, &path).as_str().into();
+    if frame.kind == FrameKind::Native && !path.is_empty() {
+        object["module_path"] = path.into();
+    }
+    Ok(object)
+}
+
+/// Where the module of a native frame is, in the process.
+pub(crate) fn module_path(stacks: &ProcessStacks, frame: &Frame) -> String {
+    stacks.module_of(frame).map(|module| module.path.to_string_lossy().into_owned()).unwrap_or_default()
+}

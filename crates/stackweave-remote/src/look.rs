@@ -1,0 +1,136 @@
+//! A look at a process: its threads are stopped, read, and let go.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use stackweave_core::StopReason;
+
+use crate::Options;
+use crate::modules::Modules;
+use crate::process::{Process, Task};
+use crate::ptrace;
+use crate::python::{NoPython, PythonProcess, PythonThread};
+use crate::refusal::CantRead;
+use crate::stack_memory::StillMemory;
+use crate::stop::{Seized, StoppedProcess};
+use crate::walk::{NativeStack, Registers, Walk};
+
+/// What was seen, without names.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) threads: Vec<SeenThread>,
+    pub(crate) modules: Modules,
+    pub(crate) python: Result<String, NoPython>,
+    pub(crate) stopped_for: Duration,
+}
+
+/// What was seen of a thread.
+#[derive(Debug)]
+pub(crate) struct SeenThread {
+    pub(crate) task: Task,
+    pub(crate) native: NativeStack,
+    pub(crate) python: Option<PythonThread>,
+    /// Why nothing of it could be read.
+    pub(crate) problem: Option<String>,
+}
+
+/// Looks at `process` from a thread of its own: the kernel lets go whatever a thread traces when that ends, by a panic too.
+pub(crate) fn look(process: Process, options: &Options) -> Result<Look, CantRead> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("stackweave-look".to_owned());
+        let failed = |said: &str| CantRead::System { process: process.number, said: said.to_owned() };
+        let looking = builder.spawn_scoped(scope, || look_here(process, options));
+        let looking = looking.map_err(|error| failed(&error.to_string()))?;
+        looking.join().unwrap_or_else(|_| Err(failed("reading it failed")))
+    })
+}
+
+fn look_here(process: Process, options: &Options) -> Result<Look, CantRead> {
+    // What takes long is done before the process is stopped; what has changed until then is seen again.
+    let mut modules = Modules::of(process);
+    let mut python = find_python(process, options);
+    let stopped = StoppedProcess::stop(process, options.patience)?;
+    modules.look_again();
+    if python.is_err() {
+        python = find_python(process, options);
+    }
+    let python_threads = python.as_ref().map(PythonProcess::threads).unwrap_or_default();
+    let mut python_threads = PythonThreads::new(python_threads);
+    let mut memory = StillMemory::of(process.number);
+    let mut walk = Walk { modules: &modules, memory: &mut memory };
+    let threads = stopped.threads().map(|thread| see(thread, &mut walk, &mut python_threads, options)).collect();
+    let stopped_for = stopped.let_go();
+    Ok(Look { threads, modules, python: python.map(|python| python.version()), stopped_for })
+}
+
+fn find_python(process: Process, options: &Options) -> Result<PythonProcess, NoPython> {
+    if options.python { PythonProcess::find(process.number) } else { Err(NoPython(String::new())) }
+}
+
+fn see(thread: &Seized, walk: &mut Walk<'_>, python: &mut PythonThreads, options: &Options) -> SeenThread {
+    let nothing = NativeStack { addresses: Vec::new(), stack_pointers: Vec::new(), stop: StopReason::EndOfStack };
+    let mut seen = SeenThread { task: thread.task.clone(), native: nothing, python: None, problem: None };
+    if !thread.is_stopped() {
+        seen.python = python.take(seen.task.number, None);
+        seen.problem = Some(late(seen.task.state).to_owned());
+        return seen;
+    }
+    match ptrace::registers(thread.task.number) {
+        Ok(registers) => {
+            seen.python = python.take(seen.task.number, Some(registers.fs_base));
+            if options.native {
+                seen.native = walk.walk(&Registers::from(&registers));
+            }
+        }
+        Err(error) => {
+            seen.python = python.take(seen.task.number, None);
+            seen.problem = Some(format!("no registers: {}", std::io::Error::from_raw_os_error(error)));
+        }
+    }
+    seen
+}
+
+/// Why a thread has not stopped.
+fn late(state: char) -> &'static str {
+    match state {
+        'D' => "it waits in the kernel, where nothing can stop it",
+        _ => "it did not stop in time",
+    }
+}
+
+/// What the interpreter knows, by the two numbers of a thread.
+struct PythonThreads {
+    by_task: HashMap<u32, PythonThread>,
+    by_pthread: HashMap<u64, PythonThread>,
+}
+
+impl PythonThreads {
+    fn new(threads: Vec<PythonThread>) -> Self {
+        let mut sorted = Self { by_task: HashMap::new(), by_pthread: HashMap::new() };
+        for thread in threads {
+            // A thread with states in two interpreters has its frames in the one that runs.
+            match thread.task {
+                Some(task) => keep_longest(sorted.by_task.entry(task), thread),
+                None => keep_longest(sorted.by_pthread.entry(thread.pthread), thread),
+            }
+        }
+        sorted
+    }
+
+    fn take(&mut self, task: u32, pthread: Option<u64>) -> Option<PythonThread> {
+        self.by_task.remove(&task).or_else(|| self.by_pthread.remove(&pthread?))
+    }
+}
+
+fn keep_longest<K>(place: std::collections::hash_map::Entry<'_, K, PythonThread>, thread: PythonThread) {
+    use std::collections::hash_map::Entry;
+    match place {
+        Entry::Vacant(place) => {
+            place.insert(thread);
+        }
+        Entry::Occupied(mut kept) if kept.get().frames.len() < thread.frames.len() => {
+            kept.insert(thread);
+        }
+        Entry::Occupied(_) => {}
+    }
+}

@@ -1,0 +1,28 @@
+//! How a process is looked at.
+
+use std::time::Duration;
+
+/// What is wanted, and how long it may take.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Whether Python frames are read.
+    pub python: bool,
+    /// Whether native frames are read.
+    pub native: bool,
+    /// How long a thread may take to stop. One that waits in the kernel may never do so, and the others wait with it.
+    pub patience: Duration,
+    /// How native frames are named.
+    pub symbolize: stackweave_symbolize::Options,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            python: true,
+            native: true,
+            patience: Duration::from_millis(500),
+            symbolize: stackweave_symbolize::Options::default(),
+        }
+    }
+}

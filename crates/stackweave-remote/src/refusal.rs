@@ -1,0 +1,113 @@
+//! Why the stacks of a process can't be read.
+
+use core::fmt;
+
+/// One reason, which says what helps where something does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CantRead {
+    /// There is no process with this number.
+    NoProcess(u32),
+    /// It has ended, and waits for its parent to notice.
+    Ended(u32),
+    /// A thread of the kernel.
+    Kernel(u32),
+    /// This process: it can't stop itself.
+    Own(u32),
+    /// A program for 32-bit processors.
+    Narrow(u32),
+    /// A debugger, or a tool such as strace, has it.
+    Traced {
+        /// The process that was asked for.
+        process: u32,
+        /// The process that traces it.
+        by: u32,
+    },
+    /// The system does not allow it.
+    NotAllowed {
+        /// The process that was asked for.
+        process: u32,
+        /// Who forbids it.
+        by: Guard,
+    },
+    /// Whatever else the system said.
+    System {
+        /// The process that was asked for.
+        process: u32,
+        /// In words.
+        said: String,
+    },
+}
+
+/// Who forbids to look into a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Guard {
+    /// The process belongs to somebody else.
+    Owner,
+    /// Yama allows it for children only (1), for the administrator only (2), or for nobody (3).
+    Yama(u8),
+    /// The container that this runs in was not given the right.
+    Container,
+    /// The process has asked not to be read, or a security module forbids it.
+    Other,
+}
+
+impl fmt::Display for CantRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoProcess(process) => write!(f, "there is no process {process}"),
+            Self::Ended(process) => write!(f, "process {process} has ended, and waits for its parent to notice"),
+            Self::Kernel(process) => write!(f, "{process} is a thread of the kernel, which has no stack to show"),
+            Self::Own(process) => {
+                write!(f, "process {process} is this command itself; inside a program, use stackweave.dump_threads()")
+            }
+            Self::Narrow(process) => {
+                write!(f, "process {process} is a 32-bit program, and only 64-bit ones can be read")
+            }
+            Self::Traced { process, by } => {
+                write!(f, "process {process} is traced by process {by} already: end that debugger or strace first")
+            }
+            Self::NotAllowed { process, by } => write!(f, "not allowed to look into process {process}: {by}"),
+            Self::System { process, said } => write!(f, "can't look into process {process}: {said}"),
+        }
+    }
+}
+
+impl fmt::Display for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Owner => "it runs as another user; use sudo, or start it with stackweave loaded",
+            Self::Yama(1) => {
+                "the system allows that for its parents only; use sudo, set kernel.yama.ptrace_scope to 0, or start it \
+                 with stackweave loaded"
+            }
+            Self::Yama(2) => "the system allows that for root only; use sudo, or start it with stackweave loaded",
+            Self::Yama(_) => {
+                "kernel.yama.ptrace_scope forbids it to everybody until the next boot; start it with stackweave loaded"
+            }
+            Self::Container => {
+                "this container may not trace processes; start it with --cap-add=SYS_PTRACE, or the process with \
+                 stackweave loaded"
+            }
+            Self::Other => "it asked not to be read, or a security module forbids it; use sudo",
+        })
+    }
+}
+
+impl std::error::Error for CantRead {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_is_one_sentence_with_a_remedy() {
+        for by in [Guard::Owner, Guard::Yama(1), Guard::Yama(2), Guard::Yama(3), Guard::Container, Guard::Other] {
+            let text = CantRead::NotAllowed { process: 7, by }.to_string();
+            assert!(text.starts_with("not allowed to look into process 7: "), "{text}");
+            assert!(["sudo", "loaded", "cap-add"].iter().any(|remedy| text.contains(remedy)), "{text}");
+            assert!(!text.ends_with('.') && !text.contains('\n') && !text.contains("  "), "{text}");
+        }
+    }
+}
