@@ -55,9 +55,10 @@ class Said(MemoryCommandCase):
             said,
             r"\Astackweave: peak [\d.]+ MiB after [\d.]+ m?s, [\d.]+ MiB in [\d,]+ blocks not freed at the end, "
             r"[\d,]+ allocations\n"
-            r"stackweave: recorded in (work\.\d+\.swv) \([\d.]+ [KM]iB\)\. Next: [\w.]+ -m stackweave heap \1\n\Z",
+            r"stackweave: recorded in (work\.\d+\.swv) \([\d.]+ [KM]iB\)\. "
+            r"Next: ([\w.]+ -m stackweave) heap \1, or \2 report \1\n\Z",
         )
-        command = said.split("Next: ")[1].split()
+        command = said.split("Next: ")[1].split(",")[0].split()
         done = self.run_in(self.folder, [PYTHON, *command[1:]])
         self.assertEqual(done[0], 0, done[2])
         self.assertRegex(done[1].decode(), r"take +blocks\.so:\d+")

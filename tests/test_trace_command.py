@@ -85,9 +85,9 @@ class Said(TraceCommandCase):
         self.assertRegex(
             said,
             r"\Astackweave: 1,0\d\d calls in [\d.]+ m?s, recorded in (work\.\d+\.swv) \([\d.]+ (KiB|B)\)\. "
-            r"Next: [\w.]+ -m stackweave top \1\n\Z",
+            r"Next: ([\w.]+ -m stackweave) top \1, or \3 report \1\n\Z",
         )
-        command = said.split("Next: ")[1].split()
+        command = said.split("Next: ")[1].split(",")[0].split()
         done = self.run_in(self.folder, [PYTHON, *command[1:]])
         self.assertEqual(done[0], 0, done[2])
         self.assertRegex(done[1].decode(), r"(?m)^ *1,000 .* f  .*work\.py:1$")

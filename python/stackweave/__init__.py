@@ -19,6 +19,10 @@ first asked for.
 ...     main()
 >>> print(memory.peak())
 
+>>> with stackweave.record("both.swv") as record:
+...     main()
+>>> record.export("report.html")
+
 >>> with stackweave.Timing("phases.swv") as timing:
 ...     with timing.frame("plan", "query.sql", 3):
 ...         plan()
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
     from ._reading import FunctionCost
     from ._reading_memory import RecordedMemory
     from ._reading_timing import CallerCost, PhaseCost, Run
+    from ._record import Record, record
     from ._recording import Recording, Summary, open
     from ._timing import OpenFrame, Timing
     from ._timing_problems import Problems
@@ -79,6 +84,7 @@ __all__ = [
     "Phase",
     "PhaseCost",
     "Problems",
+    "Record",
     "RecordedMemory",
     "Recording",
     "Registration",
@@ -104,6 +110,7 @@ __all__ = [
     "memory",
     "memory_tag",
     "open",
+    "record",
     "register_extra_frames",
     "register_frame_source",
     "resolve_addresses",
@@ -125,6 +132,8 @@ _LATER = {
     "open": "_recording",
     "Trace": "_trace",
     "trace": "_trace",
+    "Record": "_record",
+    "record": "_record",
     "Memory": "_memory",
     "allocation_traceback": "_memory",
     "memory": "_memory",

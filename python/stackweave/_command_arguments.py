@@ -48,20 +48,20 @@ def parse(parser: Parser, arguments: list[str]) -> tuple[argparse.Namespace, Pro
     return parser.parse_args(ours), _program(parser, rest)
 
 
-def add_output(group: Any, memory: str = "64MiB") -> None:
+def add_output(group: Any, memory: str = "64MiB", buffer: str = "--memory") -> None:
     """Options of recordings that may be rings."""
-    add_writing(group, memory)
+    add_writing(group, memory, buffer)
     group.add_argument(
         "--ring", metavar="SIZE|SECONDS", help="keep only the last so many bytes, seconds, or both: 64MB,30"
     )
 
 
-def add_writing(group: Any, memory: str = "64MiB") -> None:
+def add_writing(group: Any, memory: str = "64MiB", buffer: str = "--memory") -> None:
     """Options that say where and how it is written."""
     group.add_argument("-o", "--output", metavar="FILE", help="the recording; else PROGRAM.PID.swv in this folder")
     group.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
     group.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
-    group.add_argument("--memory", metavar="SIZE", help=f"what may wait to be written ({memory})")
+    group.add_argument(buffer, metavar="SIZE", dest="memory", help=f"what may wait to be written ({memory})")
     group.add_argument("--when-full", choices=("block", "drop"), help="then wait, or leave out and count (block)")
     group.add_argument("--flush-every", metavar="SECONDS", type=float, help="how often it is written (0.2)")
     group.add_argument("--no-follow-forks", action="store_true", help="do not record forked children")

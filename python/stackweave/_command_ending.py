@@ -22,6 +22,12 @@ def recorded_in(ended: Ended) -> str:
     return _seen_from(ended.folder, ended.summary.path)
 
 
+def next_steps(ended: Ended, *commands: str) -> str:
+    """What to look at the recording with."""
+    path = shlex.quote(recorded_in(ended))
+    return "Next: " + ", or ".join(f"{ended.command} {command} {path}" for command in commands)
+
+
 def losses(summary: Summary) -> Iterator[str]:
     """A sentence for each reason why events are missing."""
     for reason, count in summary.lost.items():

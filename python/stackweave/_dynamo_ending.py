@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from ._command_ending import losses, others, recorded_in
+from ._command_ending import losses, next_steps, others, recorded_in
 from ._dynamo_command import ProgramProfile
 from ._native import StackweaveError
 from ._sizes import count_text, duration_text, size_text
@@ -50,7 +49,7 @@ def _compiled(profile: ProgramProfile, ended: Ended) -> Iterator[str]:
     notes = list(_notes(compiles))
     noted = f" ({', '.join(notes)})" if notes else ""
     size = f"{path} ({size_text(ended.summary.bytes)})"
-    yield f"{said}{noted}, recorded in {size}. Next: {ended.command} phases {shlex.quote(path)}"
+    yield f"{said}{noted}, recorded in {size}. {next_steps(ended, 'phases', 'report')}"
 
 
 def _notes(compiles: list[Compile]) -> Iterator[str]:

@@ -34,13 +34,13 @@ def parse(command: str, arguments: list[str]) -> Asked:
     """Ends the process, with a sentence, if something is wrong."""
     parser = Parser(command, "memory", DESCRIPTION, EXAMPLES)
     add_output(parser.add_argument_group("where it is recorded"), MEMORY)
-    _add_choice(parser.add_argument_group("what is recorded"))
-    _add_dumps(parser.add_argument_group("when what is known is written, besides at the end"))
+    add_choice_of_memory(parser.add_argument_group("what is recorded"))
+    add_dumps(parser.add_argument_group("when what is known is written, besides at the end"))
     parsed, program = parse_with(parser, arguments)
-    return Asked(parsed, program, _memory_options(parsed))
+    return Asked(parsed, program, output_options(parsed) | options_of_memory(parsed))
 
 
-def _add_choice(group: Any) -> None:
+def add_choice_of_memory(group: Any) -> None:
     modes = group.add_mutually_exclusive_group()
     modes.add_argument("--aggregate", action="store_true", help="figures for each stack only, and no single events")
     modes.add_argument(
@@ -61,14 +61,14 @@ def _add_choice(group: Any) -> None:
     group.add_argument("--follow-fork", "--follow-forks", action="store_true", help=argparse.SUPPRESS)
 
 
-def _add_dumps(group: Any) -> None:
+def add_dumps(group: Any) -> None:
     group.add_argument("--dump-signal", metavar="SIGNAL", help="when this signal comes: USR1")
     group.add_argument("--dump-at-rss", metavar="SIZE", help="when the process has grown to this size")
 
 
-def _memory_options(parsed: argparse.Namespace) -> dict[str, Any]:
+def options_of_memory(parsed: argparse.Namespace) -> dict[str, Any]:
     """As stackweave.memory() takes them."""
-    said = output_options(parsed)
+    said: dict[str, Any] = {}
     said["mode"] = "aggregate" if parsed.aggregate else "sampled" if parsed.sample is not None else None
     said["sample_every"] = parsed.sample
     for name in ("native", "mappings"):

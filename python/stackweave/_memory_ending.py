@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
-from ._command_ending import losses, others, recorded_in
+from ._command_ending import losses, next_steps, others, recorded_in
 from ._memory import Memory
 from ._native import StackweaveError
 from ._recording import FORGOTTEN
@@ -14,6 +13,7 @@ from ._sizes import count_text, duration_text, size_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ._memory_source import MemorySource
     from ._memory_views import MemoryTotals
     from ._recorded_program import Ended
 
@@ -26,20 +26,25 @@ def lines(ended: Ended) -> Iterator[str]:
         yield f"the recording {path} could not be written: {summary.error}"
     else:
         try:
-            yield _used(memory.totals(), memory._is_estimated())
+            yield used(memory.totals(), memory._is_estimated())
         except StackweaveError as error:
             yield f"what was used can't be told: {error}"
         last = "the last events are " if summary.lost.get(FORGOTTEN) else ""
         size = f"{path} ({size_text(summary.bytes)})"
-        yield f"{last}recorded in {size}. Next: {ended.command} heap {shlex.quote(path)}"
-    stats = memory._recorder_stats or {}
-    if stats.get("is_incomplete"):
-        yield "there was no memory left to keep all blocks in mind: live figures and the peak are too small"
+        yield f"{last}recorded in {size}. {next_steps(ended, 'heap', 'report')}"
+    yield from too_small(memory._needed_source())
     yield from losses(summary)
     yield from others(ended, "heap")
 
 
-def _used(totals: MemoryTotals, is_estimated: bool) -> str:
+def too_small(source: MemorySource) -> Iterator[str]:
+    """A sentence if not all is known."""
+    if (source.counted or {}).get("is_incomplete"):
+        yield "there was no memory left to keep all blocks in mind: live figures and the peak are too small"
+
+
+def used(totals: MemoryTotals, is_estimated: bool) -> str:
+    """The peak, what is left, and how often memory was taken."""
     about = "about " if is_estimated else ""
     peak = f"peak {about}{size_text(totals.peak_bytes)} after {duration_text(totals.peak_time)}"
     leaks = f"{size_text(totals.live_bytes)} in {count_text(totals.live_blocks, 'block')} not freed at the end"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import time
@@ -9,31 +10,53 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._memory_views import MemoryViews
-from ._recording import Recording
+from ._native import StackweaveError
+from ._sources import SourcedRecording
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import TracebackType
+
+    from ._memory_source import MemorySource
 
 #: All of a recording.
 EVERYTHING = {"process": None, "thread": None, "start": None, "end": None}
 EVERY_BLOCK = {"tag": None, "device": None, "temporary": None}
 
 
-class MemoryReading(MemoryViews, Recording):
-    """Can be read while it records."""
+class MemoryReading(MemoryViews, SourcedRecording):
+    """Can be read while it records, if it records memory."""
 
-    __slots__ = ("_began", "_recorder", "_recorder_options")
+    __slots__ = ("_memory_source",)
 
-    #: From start to stop.
-    _recorder: _native.MemoryRecorder | None
-    _recorder_options: dict[str, Any]
-    #: When it was started, in the seconds of a clock that never goes back.
-    _began: float
+    _memory_source: MemorySource | None
 
     def _set_up(self, options: dict[str, Any], dump_on: frozenset[str] = frozenset()) -> None:
         super()._set_up(options, dump_on)
-        self._recorder = None
-        self._began = 0.0
+        self._memory_source = None
+
+    @property
+    def _recorder(self) -> _native.MemoryRecorder | None:
+        """From start to stop."""
+        return None if self._memory_source is None else self._memory_source.recorder
+
+    def dump(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Writes what is known up to now, to be read whatever happens next, and goes on. Gives the file's name.
+
+        A ring can be written to another file.
+        """
+        if self._native_options["ring"] is not None:
+            return super().dump(path)
+        if path is not None:
+            raise StackweaveError("only a ring can be written to another file: all else is in the recording already")
+        if self._recorder is not None:
+            self._recorder.write_snapshot()
+        self.flush()
+        return self.path
+
+    def recorder_stats(self) -> dict[str, Any]:
+        """How allocations are seen, and what was left out: numbers by their names."""
+        return self._needed_source().stats()
 
     def timeline(self) -> list[tuple[float, int | None, int | None]]:
         """The size of the process, and of all that is in use, over time.
@@ -61,11 +84,12 @@ class MemoryReading(MemoryViews, Recording):
         return table_of(self._files(), selection, EVERY_BLOCK)
 
     def _memory_devices(self, rows: bool) -> list[dict[str, Any]]:
-        if self._recorder is None:
+        recorder = self._needed_source().recorder
+        if recorder is None:
             query = {**EVERY_BLOCK, "rows": rows}
             read: list[dict[str, Any]] = self._files().memory(EVERYTHING, query)["devices"]
             return read
-        live: list[dict[str, Any]] = self._recorder.snapshot()["devices"]
+        live: list[dict[str, Any]] = recorder.snapshot()["devices"]
         now = self._memory_now()
         for device in live:
             totals = device["totals"]
@@ -73,15 +97,24 @@ class MemoryReading(MemoryViews, Recording):
         return live
 
     def _memory_now(self) -> float:
-        if self._recorder is not None:
-            return time.monotonic() - self._began
+        source = self._needed_source()
+        if source.recorder is not None:
+            return time.monotonic() - source.began
         return float(self._files().info()["processes"][0]["duration"])
 
     def _is_estimated(self) -> bool:
-        return bool(self._recorder_options["mode"] == "sampled")
+        return bool(self._needed_source().options["mode"] == "sampled")
+
+    def _needed_source(self) -> MemorySource:
+        if self._memory_source is None:
+            raise StackweaveError("memory was not recorded here: say memory=True")
+        return self._memory_source
+
+    def _memory_recorder(self) -> dict[str, Any] | None:
+        return None if self._memory_source is None else self._memory_source.options
 
     def _files(self) -> _native.OpenedRecording:
-        if self.state not in ("recording", "paused"):
+        if self._memory_source is None or self.state not in ("recording", "paused"):
             return super()._files()
         dump: Callable[..., str] = self.dump
         if self._native_options["ring"] is None:
@@ -93,3 +126,21 @@ class MemoryReading(MemoryViews, Recording):
     def _worth_saying(self, sentences: list[str]) -> list[str]:
         is_live = self.state in ("recording", "paused")
         return [sentence for sentence in sentences if not (is_live and "was not closed" in sentence)]
+
+    def _failed(self, kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None) -> None:
+        if self._memory_source is None:
+            super()._failed(kind, error, traceback)
+            return
+        with contextlib.suppress(MemoryError):
+            super()._failed(kind, error, traceback)
+            moment = "memory-error" if issubclass(kind, MemoryError) else "exception"
+            has_dumped = "exception" in self._dump_on and self._native_options["ring"] is not None
+            if self._dump_on & {moment, "exception"} and not has_dumped and self.state == "recording":
+                self._dump_known()
+
+    def _dump_known(self) -> None:
+        with contextlib.suppress(StackweaveError):
+            if self._native_options["ring"] is not None:
+                self._dump_quietly()
+            else:
+                self.dump()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +33,11 @@ class ThreadNames:
         def set_native_id(thread: threading.Thread) -> None:
             previous(thread)
             if self._is_on:
-                with contextlib.suppress(StackweaveError):
-                    self._name(None, thread.name)  # this is the thread
+                # Without a call that a trace would show.
+                try:  # noqa: SIM105
+                    self._name(None, thread._name)  # type: ignore[attr-defined]
+                except StackweaveError:
+                    pass
 
         self._is_on, self._previous, self._own = True, previous, set_native_id
         setattr(threading.Thread, _HOOK, set_native_id)

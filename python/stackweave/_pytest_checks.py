@@ -115,7 +115,7 @@ class Check:
         """A step for each time that the test is to be run. Fails the test in between, or at the end."""
         if _memory.current_recorder() is not None:
             warnings.warn(
-                f"{self._item.name} is not measured: memory is recorded already, by {_memory._current!r}",
+                f"{self._item.name} is not measured: memory is recorded already, by {_memory.current_recording()!r}",
                 pytest.PytestWarning,
                 stacklevel=2,
             )

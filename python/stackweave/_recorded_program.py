@@ -69,9 +69,10 @@ class RecordingCommand(NamedTuple):
             return self._refuse(str(error))
 
         def begin() -> None:
+            ending = _Ending(self, command, recording, quiet=asked.quiet)
             recording.start()
             # After those of the recording and before those of the program, so that it runs between them.
-            atexit.register(_Ending(self, command, recording, quiet=asked.quiet))
+            atexit.register(ending)
 
         try:
             return _program.run(asked.program, begin, lambda: _failed(recording))
@@ -82,7 +83,8 @@ class RecordingCommand(NamedTuple):
         for theirs, ours in self.words.items():
             sentence = sentence.replace(theirs, ours)
         name = sentence.partition(" ")[0]
-        return "--" + name.replace("_", "-") + sentence[len(name) :] if name in options else sentence
+        is_ours = any(name in said for said in (options, *options.values()) if isinstance(said, dict))
+        return "--" + name.replace("_", "-") + sentence[len(name) :] if is_ours else sentence
 
     def _refuse(self, sentence: str) -> int:
         _write(f"stackweave {self.name}: {sentence}\n")

@@ -92,6 +92,10 @@ def record() -> None:
             from ._trace import Trace
 
             Trace._record_subprocess(options)
+        elif recorder == "record":
+            from ._record import Record
+
+            Record._record_subprocess(options)
         elif recorder == "dynamo":
             from .torch.dynamo import Profile
 

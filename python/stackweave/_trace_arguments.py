@@ -36,13 +36,13 @@ def parse(command: str, arguments: list[str]) -> Asked:
     """Ends the process, with a sentence, if something is wrong."""
     parser = Parser(command, "trace", DESCRIPTION, EXAMPLES)
     add_output(parser.add_argument_group("where it is recorded"))
-    _add_choice(parser.add_argument_group("what is recorded"))
-    _add_more(parser.add_argument_group("what else is recorded"))
+    add_choice_of_calls(parser.add_argument_group("what is recorded"))
+    add_more_of_calls(parser.add_argument_group("what else is recorded"))
     parsed, program = parse_with(parser, arguments)
-    return Asked(parsed, program, _trace_options(parsed))
+    return Asked(parsed, program, output_options(parsed) | options_of_calls(parsed))
 
 
-def _add_choice(group: Any) -> None:
+def add_choice_of_calls(group: Any) -> None:
     group.add_argument("--include", metavar="PATTERN", action="append", help="only these functions; may be repeated")
     group.add_argument("--exclude", metavar="PATTERN", action="append", help="not these functions; may be repeated")
     group.add_argument("--min-duration", metavar="TIME", help="leave out calls that take less")
@@ -59,7 +59,7 @@ def _add_choice(group: Any) -> None:
     )
 
 
-def _add_more(group: Any) -> None:
+def add_more_of_calls(group: Any) -> None:
     group.add_argument("--c-calls", action="store_true", help="functions that are written in C")
     group.add_argument(
         "--arguments", metavar="FUNCTION", action="append", help="values of arguments: pkg.module.function"
@@ -75,9 +75,9 @@ def _add_more(group: Any) -> None:
     group.add_argument("--no-torch", action="store_true", help="no names of modules and optimizers of torch")
 
 
-def _trace_options(parsed: argparse.Namespace) -> dict[str, Any]:
+def options_of_calls(parsed: argparse.Namespace) -> dict[str, Any]:
     """As stackweave.trace() takes them."""
-    said = output_options(parsed)
+    said: dict[str, Any] = {}
     said["demote"] = _demotion(parsed.demote_after) if parsed.demote_after else parsed.demote or None
     said["logs"] = _logs(parsed)
     said["min_duration"] = number_or_text(parsed.min_duration)

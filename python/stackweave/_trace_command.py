@@ -22,7 +22,7 @@ class _ProgramTrace(Trace):
 
     def __init__(self, path: str, **options: Any) -> None:
         super().__init__(path, **options)
-        self._tracer_options["outer"] = False  # the program is what is to be seen, not who runs it
+        self._leave_out_callers()
 
 
 def main(command: str, arguments: list[str]) -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
-from ._command_ending import losses, others, recorded_in
+from ._command_ending import losses, next_steps, others, recorded_in
 from ._recording import FORGOTTEN
 from ._sizes import count_text, duration_text, size_text
 from ._trace import Trace
@@ -22,7 +21,7 @@ def lines(ended: Ended) -> Iterator[str]:
     """One about the recording, and one for each thing that is missing there."""
     trace, summary, path = ended.recording, ended.summary, recorded_in(ended)
     assert isinstance(trace, Trace)
-    stats = trace._tracer_stats or {}
+    stats = trace._calls.counted or {}
     if summary.error is not None:
         yield f"the recording {path} could not be written: {summary.error}"
     else:
@@ -30,13 +29,14 @@ def lines(ended: Ended) -> Iterator[str]:
         if summary.lost.get(FORGOTTEN):
             calls = f"the last of {calls}"
         size = f"{path} ({size_text(summary.bytes)})"
-        yield f"{calls}, recorded in {size}. Next: {ended.command} top {shlex.quote(path)}"
-    yield from _left_out(stats)
+        yield f"{calls}, recorded in {size}. {next_steps(ended, 'top', 'report')}"
+    yield from left_out(stats)
     yield from losses(summary)
     yield from others(ended, "top")
 
 
-def _left_out(stats: dict[str, Any]) -> Iterator[str]:
+def left_out(stats: dict[str, Any]) -> Iterator[str]:
+    """A sentence for each reason why calls are missing."""
     if stats.get("dropped"):
         yield f"{count_text(stats['dropped'], 'more call')} came after --max-events, and were only counted"
     demoted = stats.get("demoted") or []

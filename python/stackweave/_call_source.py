@@ -1,0 +1,122 @@
+"""The calls of a program as they feed a recording."""
+
+from __future__ import annotations
+
+import gc as garbage
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from . import _native
+from ._described_calls import DescribedCalls
+from ._native import StackweaveError
+from ._trace_options import optional_flag, patterns_of, tracer_options
+
+if TYPE_CHECKING:
+    from ._log_records import LogRecords
+    from ._sources import SourcedRecording
+
+#: What can be chosen, and what it is if nothing is said.
+OPTIONS: dict[str, Any] = {
+    "c_calls": False,
+    "include": (),
+    "exclude": (),
+    "min_duration": 0.0,
+    "max_depth": None,
+    "demote": None,
+    "max_events": None,
+    "gc": True,
+    "tasks": True,
+    "arguments": (),
+    "native_stacks": (),
+    "torch": None,
+    "logs": None,
+    "mechanism": "auto",
+}
+#: Those of them that others take as the native part does.
+_CHECKED = ("c_calls", "include", "exclude", "min_duration", "max_depth", "demote", "max_events", "gc", "tasks")
+
+
+class CallSource:
+    """Tells of every call. There can be one at a time: an interpreter tells its calls to one of us."""
+
+    __slots__ = ("_described", "_logs", "_options", "_tracer", "counted", "for_others")
+
+    current: ClassVar[SourcedRecording | None] = None
+    one: ClassVar[str] = "one trace"
+    outlasts_failures: ClassVar[bool] = False
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        chosen = OPTIONS | given
+        self._options = tracer_options(chosen)
+        arguments_of = patterns_of("arguments", chosen["arguments"])
+        stacks_of = patterns_of("native_stacks", chosen["native_stacks"])
+        torch, logs = chosen["torch"], chosen["logs"]
+        self._described = DescribedCalls(arguments_of, stacks_of, torch=optional_flag("torch", torch) is not False)
+        self._logs = _log_records(logs)
+        self._tracer: _native.Tracer | None = None
+        #: What was counted, once it is stopped.
+        self.counted: dict[str, Any] | None = None
+        asked = {"torch": torch, "logs": logs, "arguments": arguments_of, "native_stacks": stacks_of}
+        #: The options that programs trace by which are started from here.
+        self.for_others = {**asked, "mechanism": chosen["mechanism"]} | {name: self._options[name] for name in _CHECKED}
+
+    def leave_out_callers(self) -> None:
+        """The program is what is to be seen, not who runs it."""
+        self._options["outer"] = False
+
+    def stats(self) -> dict[str, Any]:
+        """How calls were seen, and what was left out: numbers by their names."""
+        if self.counted is None:
+            raise StackweaveError("a trace can tell what was left out when it is stopped")
+        return dict(self.counted)
+
+    def prepare(self, recording: SourcedRecording) -> None:
+        described = {"described": self._described.patterns, "describe": self._described}
+        self._tracer = _native.Tracer(recording, self._options | described)
+        if self._options["gc"]:
+            garbage.callbacks.append(self._tracer.gc_callback)
+        if self._logs is not None:
+            self._logs.start(recording)
+
+    def begin(self) -> None:
+        if self._tracer is not None:
+            self._tracer.start()
+
+    def end(self) -> None:
+        tracer = self._tracer
+        if tracer is None:
+            return
+        try:
+            self.counted = tracer.stop()
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        tracer, self._tracer = self._tracer, None
+        if tracer is None:
+            return
+        if self._logs is not None:
+            self._logs.stop()
+        if tracer.gc_callback in garbage.callbacks:
+            garbage.callbacks.remove(tracer.gc_callback)
+
+    def pause(self) -> None:
+        if self._tracer is not None:
+            self._tracer.pause()
+
+    def resume(self) -> None:
+        if self._tracer is not None:
+            self._tracer.resume()
+
+    def forked(self) -> None:
+        self._described.forked()
+        if self._tracer is not None:
+            self._tracer.forked()
+
+
+def _log_records(logs: object) -> LogRecords | None:
+    if logs is None or logs is False:
+        return None
+    from . import _log_records
+
+    chosen = _log_records.chosen(logs)
+    return None if chosen is None else _log_records.LogRecords(*chosen)
