@@ -113,10 +113,15 @@ pub(crate) fn profiles_of_rows<const N: usize>(
     measures.map(|counted| costs.profile(counted, process, &names, true))
 }
 
-/// What is counted of recordings of memory, if nothing is said.
+/// What is counted of recordings of memory, if nothing is said: time where calls were recorded, too.
 fn memory_measure(processes: &[ProcessRecording]) -> Option<Measure> {
-    let is_memory = |process: &ProcessRecording| MemoryHeader::of(process.start()).is_some();
-    (!processes.is_empty() && processes.iter().all(is_memory)).then_some(Measure::PeakBytes)
+    let headers: Option<Vec<_>> = processes.iter().map(|process| MemoryHeader::of(process.start())).collect();
+    let has_calls = |headers: &[MemoryHeader]| headers.iter().any(|header| header.beside_calls);
+    match headers {
+        Some(headers) if has_calls(&headers) => Some(Measure::WallTime),
+        Some(headers) if !headers.is_empty() => Some(Measure::PeakBytes),
+        _ => None,
+    }
 }
 
 fn default_measure(collected: &[Collected]) -> Measure {

@@ -39,11 +39,20 @@ pub struct MemoryHeader {
     pub native: bool,
     /// Whether blocks of Python's own allocators are told of.
     pub python_allocators: bool,
+    /// Whether calls were recorded beside it.
+    pub beside_calls: bool,
 }
 
 impl Default for MemoryHeader {
     fn default() -> Self {
-        Self { mode: MemoryMode::History, sample_every: None, temporary: 1, native: true, python_allocators: false }
+        Self {
+            mode: MemoryMode::History,
+            sample_every: None,
+            temporary: 1,
+            native: true,
+            python_allocators: false,
+            beside_calls: false,
+        }
     }
 }
 
@@ -66,6 +75,7 @@ impl MemoryHeader {
             temporary: said("memory.temporary").and_then(|text| text.parse().ok()).unwrap_or(1),
             native: said("memory.native") != Some("0"),
             python_allocators: said("memory.python_allocators") == Some("1"),
+            beside_calls: said("calls") == Some("1"),
         })
     }
 
@@ -89,6 +99,13 @@ mod tests {
         assert_eq!(header(&[]), None);
         assert_eq!(header(&[("recorder", "trace"), ("memory.mode", "sampled")]), None);
         assert_eq!(header(&[("recorder", "memory")]), Some(MemoryHeader::default()));
+    }
+
+    #[test]
+    fn calls_may_be_recorded_beside_it() {
+        let is_said = |options: &[_]| header(options).unwrap_or_default().beside_calls;
+        assert!(!is_said(&[("recorder", "memory")]));
+        assert!(is_said(&[("recorder", "memory"), ("calls", "1")]));
     }
 
     #[test]

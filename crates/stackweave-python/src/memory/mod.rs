@@ -6,6 +6,7 @@ mod quietly;
 mod recorder;
 
 pub(crate) use options::{MemorySetting, setting_of};
+pub(crate) use quietly::quietly;
 
 use pyo3::prelude::*;
 

@@ -14,6 +14,8 @@ pub(crate) struct MemorySetting {
     pub(super) options: MemoryOptions,
     /// The signal at which all that is known is written.
     pub(super) dump_signal: Option<i32>,
+    /// Whether calls are recorded beside it.
+    beside_calls: bool,
 }
 
 impl MemorySetting {
@@ -45,6 +47,7 @@ impl MemorySetting {
         ]
         .into_iter()
         .chain(every.map(|every| ("memory.sample_every", every.to_string())))
+        .chain(self.beside_calls.then(|| ("calls", "1".to_owned())))
     }
 }
 
@@ -86,5 +89,6 @@ pub(crate) fn setting_of(dict: &Bound<'_, PyDict>) -> PyResult<MemorySetting> {
         curve_every,
         dump_at_rss: item(dict, "dump_at_rss")?,
     };
-    Ok(MemorySetting { options, dump_signal: item(dict, "dump_signal")? })
+    let beside_calls = item(dict, "beside_calls")?.unwrap_or(false);
+    Ok(MemorySetting { options, dump_signal: item(dict, "dump_signal")?, beside_calls })
 }

@@ -6,7 +6,7 @@ use stackweave_memory::Quiet;
 
 /// Runs `body` without telling of what the calling thread takes. No garbage is collected meanwhile: what that gives back is the
 /// program's, and has to be told. (From 3.12 on the interpreter collects between instructions of Python's only.)
-pub(super) fn quietly<R>(_py: Python<'_>, body: impl FnOnce() -> R) -> R {
+pub(crate) fn quietly<R>(_py: Python<'_>, body: impl FnOnce() -> R) -> R {
     let _collecting = NotCollecting::begin();
     let _quiet = Quiet::begin();
     body()

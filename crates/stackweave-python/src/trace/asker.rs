@@ -11,6 +11,7 @@ use stackweave_trace::{DescribedCall, Describer, Description};
 
 use crate::capture_functions::captured;
 use crate::keywords::EVERYTHING;
+use crate::memory::quietly;
 use crate::recording::{details_of, name_of_this_thread};
 
 /// Asks the function that the program has given, and the interpreter's own modules.
@@ -102,13 +103,19 @@ fn undisturbed<R>(work: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
     }
 }
 
+/// The same for what is ours alone: nothing of the program's runs in it, so that nothing it takes or gives back is lost to
+/// who records memory.
+fn unseen<R>(work: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
+    undisturbed(|py| quietly(py, || work(py)))
+}
+
 impl Describer for Asker {
     fn describe(&self, call: DescribedCall) -> Option<Description> {
         undisturbed(|py| self.description(py, call)).flatten()
     }
 
     fn task_name(&self) -> Option<String> {
-        undisturbed(|py| {
+        unseen(|py| {
             let modules = py.import("sys")?.getattr("modules")?;
             let Ok(asyncio) = modules.get_item("_asyncio") else { return Ok(None) };
             let running = asyncio.getattr("_get_running_loop")?.call0()?;
@@ -129,11 +136,11 @@ impl Describer for Asker {
     }
 
     fn thread_name(&self) -> Option<String> {
-        undisturbed(name_of_this_thread).flatten()
+        unseen(name_of_this_thread).flatten()
     }
 
     fn kernel_threads(&self) -> Vec<(u64, u32)> {
-        let known = undisturbed(|py| {
+        let known = unseen(|py| {
             let Ok(threading) = py.import("sys")?.getattr("modules")?.get_item("threading") else {
                 return Ok(Vec::new());
             };
