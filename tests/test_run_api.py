@@ -28,7 +28,7 @@ class Both(RunCase):
             kept = self.work()
             self.give(self.work())
         self.give(kept)
-        self.assertEqual(self.files(), ["out.swv"])
+        self.assertEqual((self.files(), record._native_options["memory"]), (["out.swv"], 32 << 20))
         self.assertEqual((calls_of(record, "work"), calls_of(record, "leaf")), (2, 6))
         self.assertEqual(bytes_of_library(record.leaks()), SIZE)
         self.assertEqual(bytes_of_library(record.peak()), 2 * SIZE)

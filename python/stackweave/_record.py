@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from ._memory import _Moment
 
+#: More than memory alone has: a burst of calls need not wait.
+MEMORY_OF_BOTH = "32MiB"
+
 
 class Record(MemoryReading):
     """Calls and memory of a program, in one recording: from start() to stop(), or in a with statement.
@@ -62,7 +65,7 @@ class Record(MemoryReading):
         moments = moments_of(dump_on)
         super().__init__(
             path,
-            memory=_buffer(buffer, chosen_memory),
+            memory=_buffer(buffer, chosen_calls, chosen_memory),
             when_full=when_full,
             ring=ring,
             dump_on=moments.intersection(MOMENTS),  # type: ignore[arg-type]
@@ -120,10 +123,12 @@ def _chosen(name: str, value: object, options: dict[str, Any]) -> dict[str, Any]
     return value
 
 
-def _buffer(asked: int | str | None, memory: object) -> int | str:
+def _buffer(asked: int | str | None, calls: object, memory: object) -> int | str:
     if asked is not None:
         return size_of("buffer", asked)
-    return MEMORY_OF_CALLS if memory is None else MEMORY
+    if calls is None:
+        return MEMORY
+    return MEMORY_OF_CALLS if memory is None else MEMORY_OF_BOTH
 
 
 Record.__module__ = "stackweave"

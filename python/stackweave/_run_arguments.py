@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from ._command_arguments import Asked, Parser, add_output, output_options
 from ._command_arguments import parse as parse_with
 from ._memory_arguments import add_choice_of_memory, add_dumps, options_of_memory
-from ._memory_options import MEMORY
 from ._trace_arguments import add_choice_of_calls, add_more_of_calls, options_of_calls
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def parse(command: str, arguments: list[str]) -> Asked:
     parser = Parser(command, "run", DESCRIPTION, EXAMPLES)
     where = parser.add_argument_group("where it is recorded")
     where.add_argument("--only", choices=PARTS, help="record calls, or memory, and not both")
-    add_output(where, f"{MEMORY}; 64MiB of calls alone", "--buffer")
+    add_output(where, "32MiB", "--buffer")
     calls = parser.add_argument_group("which calls are recorded")
     add_choice_of_calls(calls)
     add_more_of_calls(calls)

@@ -1,6 +1,6 @@
 //! A short name for what ran: the program with its arguments, without the interpreter and without our own command.
 
-const RECORDERS: [&str; 3] = ["trace", "memory", "dynamo"];
+const RECORDERS: [&str; 4] = ["trace", "memory", "run", "dynamo"];
 
 /// What a command line is about.
 pub(super) fn short_title(words: &[String]) -> Option<String> {
@@ -47,6 +47,7 @@ mod tests {
         let same = |line: &str, short: &str| assert_eq!(title(line).as_deref(), Some(short));
         same("/opt/bin/python3 -m stackweave trace -o out.swv /srv/app/train.py --epochs 2", "train.py --epochs 2");
         same("/opt/bin/python3 /opt/bin/stackweave memory --native -m app.main x", "-m app.main x");
+        same("python3 -m stackweave run --only calls serve.py 80", "serve.py 80");
         same("python3.12 -W ignore serve.py", "serve.py");
         same("/usr/sbin/server --port 80", "server --port 80");
     }
