@@ -1,14 +1,21 @@
 //! What the interpreter says about its own layout: `_Py_DebugOffsets`, at the start of `_PyRuntime` from 3.13 on.
 //!
 //! The record is there for tools like this one, but its own form changes with each minor version, so it is read by a
-//! table of ours and used to contradict the other tables, never to replace them.
+//! table of ours and used to contradict the other tables. It replaces them only for what has moved within a minor
+//! version, the fields of `PyInterpreterState`.
 
-use crate::version::{Chain, DebugOffsetsLayout, Layout};
+use crate::unavailable::Unavailable;
+use crate::version::{Chain, DebugOffsetsLayout, GilLayout, Layout, ListsLayout};
 
 const COOKIE: [u8; 8] = *b"xdebugpy";
 const VERSION: usize = 8;
 const FREE_THREADED: usize = 16;
+/// `interpreters_head`, in all versions.
+const INTERPRETERS: usize = 40;
 const WORD: usize = 8;
+/// No structure is larger.
+const LARGEST_INTERPRETER: usize = 1 << 24;
+const LARGEST_GIL: usize = 1 << 12;
 
 /// How the interpreter's own numbers differ from the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,17 +37,82 @@ pub(crate) unsafe fn check(
     offsets: &DebugOffsetsLayout,
 ) -> Result<(), Contradiction> {
     // SAFETY: `_PyRuntime` begins with the record, which is larger than the largest offset used here.
-    let word = |at: usize| unsafe { runtime.add(at).cast::<u64>().read_unaligned() };
-    if word(0).to_le_bytes() != COOKIE || word(VERSION) >> 16 != 0x0300 | u64::from(layout.minor) {
+    compare(|at| Some(unsafe { runtime.add(at).cast::<u64>().read_unaligned() }), layout, offsets)
+}
+
+impl Layout {
+    /// How many bytes of `_PyRuntime` [`Layout::lists_told`] wants to see.
+    pub const RECORD: usize = 1024;
+
+    /// What leads to all threads, as the interpreter itself says, from 3.13 on. `runtime` is what `_PyRuntime` begins with,
+    /// in a process with an interpreter of this version.
+    pub fn lists_told(&self, runtime: &[u8]) -> Result<ListsLayout, Unavailable> {
+        let Some(offsets) = &self.debug_offsets else { return Ok(self.lists) };
+        let word = |at: usize| Some(u64::from_le_bytes(runtime.get(at..at + WORD)?.try_into().ok()?));
+        compare(word, self, offsets)?;
+        Ok(lists(word, self, offsets)?)
+    }
+}
+
+/// The numbers of thread states have to be those of the table, as they lie among those that a walk uses. Those of
+/// interpreters are taken as they are told.
+fn lists(
+    word: impl Fn(usize) -> Option<u64>,
+    layout: &Layout,
+    offsets: &DebugOffsetsLayout,
+) -> Result<ListsLayout, Contradiction> {
+    let lists = layout.lists;
+    let expected = [
+        ("next", offsets.next_thread, lists.next_thread),
+        ("interp", offsets.next_thread + WORD, lists.interpreter),
+        ("thread_id", offsets.thread_id, layout.thread.thread_id),
+        ("native_thread_id", offsets.thread_id + WORD, lists.native_thread_id.unwrap_or_default()),
+    ];
+    if let Some((name, ..)) = expected.into_iter().find(|&(_, at, ours)| word(at) != Some(ours as u64)) {
+        return Err(Contradiction::Moved(name));
+    }
+    let size = told(&word, offsets.interpreter_size, LARGEST_INTERPRETER)?;
+    // An interpreter has one of its own, which need not be the one it uses.
+    let own_gil = told(&word, offsets.gil + WORD, size)?;
+    let in_gil = |at: usize| match told(&word, at, size)?.checked_sub(own_gil) {
+        Some(offset) if offset <= LARGEST_GIL => Ok(offset),
+        _ => Err(Contradiction::Unreadable),
+    };
+    Ok(ListsLayout {
+        interpreters: told(&word, INTERPRETERS, LARGEST_INTERPRETER)?,
+        next_interpreter: told(&word, offsets.interpreter_size + 2 * WORD, size)?,
+        threads: told(&word, offsets.interpreter_size + 3 * WORD, size)?,
+        gil: GilLayout::OfInterpreter {
+            gil: told(&word, offsets.gil, size)?,
+            locked: in_gil(offsets.gil + 3 * WORD)?,
+            holder: in_gil(offsets.gil + 4 * WORD)?,
+        },
+        ..lists
+    })
+}
+
+/// An offset in a structure of at most that size.
+fn told(word: impl Fn(usize) -> Option<u64>, at: usize, size: usize) -> Result<usize, Contradiction> {
+    let offset = word(at).and_then(|word| usize::try_from(word).ok());
+    offset.filter(|offset| *offset <= size).ok_or(Contradiction::Unreadable)
+}
+
+fn compare(
+    word: impl Fn(usize) -> Option<u64>,
+    layout: &Layout,
+    offsets: &DebugOffsetsLayout,
+) -> Result<(), Contradiction> {
+    let (Some(cookie), Some(version)) = (word(0), word(VERSION)) else { return Err(Contradiction::Unreadable) };
+    if cookie.to_le_bytes() != COOKIE || version >> 16 != 0x0300 | u64::from(layout.minor) {
         return Err(Contradiction::Unreadable);
     }
-    if word(FREE_THREADED) != 0 {
+    if word(FREE_THREADED) != Some(0) {
         return Err(Contradiction::FreeThreaded);
     }
     let Chain::Shims { current_frame } = layout.thread.chain else { return Err(Contradiction::Unreadable) };
     let (frame, code, text) = (&layout.frame, &layout.code, &layout.text);
     let expected = [
-        ("current_frame", offsets.current_frame, current_frame),
+        ("current_frame", offsets.next_thread + 2 * WORD, current_frame),
         ("previous", offsets.frame_previous, frame.previous),
         ("executable", offsets.frame_executable, frame.code),
         ("instr_ptr", offsets.frame_instruction, frame.instruction),
@@ -57,7 +129,7 @@ pub(crate) unsafe fn check(
         ("unicode.length", offsets.text_state + WORD, text.length),
         ("unicode.asciiobject_size", offsets.text_state + 2 * WORD, text.ascii),
     ];
-    match expected.into_iter().find(|&(_, at, ours)| word(at) != ours as u64) {
+    match expected.into_iter().find(|&(_, at, ours)| word(at) != Some(ours as u64)) {
         Some((name, ..)) => Err(Contradiction::Moved(name)),
         None => Ok(()),
     }
@@ -81,7 +153,13 @@ mod tests {
                 words[at / WORD + index] = *value as u64;
             }
         };
-        put(offsets.current_frame, &[current_frame]);
+        let lists = layout.lists;
+        let GilLayout::OfInterpreter { gil, holder, locked } = lists.gil else { unreachable!() };
+        put(INTERPRETERS, &[lists.interpreters]);
+        put(offsets.interpreter_size, &[200_000, 8, lists.next_interpreter, lists.threads]);
+        put(offsets.gil, &[gil, 7000, 0, 7000 + locked, 7000 + holder]);
+        put(offsets.next_thread, &[lists.next_thread, lists.interpreter, current_frame]);
+        put(offsets.thread_id, &[layout.thread.thread_id, lists.native_thread_id.unwrap()]);
         put(offsets.frame_previous, &[frame.previous]);
         put(offsets.frame_executable, &[frame.code]);
         put(offsets.frame_instruction, &[frame.instruction]);
@@ -101,6 +179,10 @@ mod tests {
         unsafe { check(words.as_ptr().cast(), layout, &layout.debug_offsets.unwrap()) }
     }
 
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
     #[test]
     fn every_difference_is_found() {
         for minor in 13..=Layout::NEWEST {
@@ -111,9 +193,39 @@ mod tests {
             for index in told {
                 let mut changed = words.clone();
                 changed[index] ^= 1 << 24;
-                assert!(verdict(&changed, layout).is_err(), "3.{minor}, word {index}");
+                let is_told = layout.lists_told(&bytes(&changed)).is_ok();
+                let offsets = layout.debug_offsets.unwrap();
+                let unused = [offsets.interpreter_size + WORD, offsets.gil + 2 * WORD];
+                assert_eq!(is_told, unused.contains(&(index * WORD)), "3.{minor}, word {index}");
+                assert!(
+                    verdict(&changed, layout).is_err() || is_of_lists(index * WORD, layout),
+                    "3.{minor}, word {index}"
+                );
             }
         }
+    }
+
+    /// Whether the field is one that a walk does not need.
+    fn is_of_lists(at: usize, layout: &Layout) -> bool {
+        let offsets = layout.debug_offsets.unwrap();
+        let of_threads = [0, WORD].map(|more| offsets.next_thread + more).contains(&at);
+        at < offsets.next_thread && at >= INTERPRETERS || of_threads || (at - offsets.thread_id) / WORD < 2
+    }
+
+    #[test]
+    fn what_moves_within_a_version_is_taken_as_told() {
+        for minor in 13..=Layout::NEWEST {
+            let layout = Layout::of_minor(minor).unwrap();
+            let mut words = record(layout);
+            assert_eq!(layout.lists_told(&bytes(&words)), Ok(layout.lists));
+            let next = layout.debug_offsets.unwrap().interpreter_size / WORD + 2;
+            words[next] += 16;
+            let moved = ListsLayout { next_interpreter: layout.lists.next_interpreter + 16, ..layout.lists };
+            assert_eq!(layout.lists_told(&bytes(&words)), Ok(moved));
+            assert_eq!(layout.lists_told(&bytes(&words)[..80]), Err(Unavailable::FieldMoved("current_frame")));
+        }
+        let old = Layout::of_minor(12).unwrap();
+        assert_eq!(old.lists_told(&[]), Ok(old.lists));
     }
 
     #[test]

@@ -55,6 +55,7 @@ mod frame;
 mod frame_reader;
 mod gil;
 mod interpreter;
+pub mod layout;
 mod line_table;
 mod memory;
 pub mod program;

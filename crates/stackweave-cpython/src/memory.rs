@@ -6,7 +6,7 @@ use core::ffi::c_void;
 
 /// Whether a word can point to one of the interpreter's structures: aligned, not null, in the user's half.
 #[inline(always)]
-pub(crate) fn is_plausible(address: u64) -> bool {
+pub fn is_plausible(address: u64) -> bool {
     // Turned by the alignment, a misplaced low bit makes the word as large as one of the kernel's half.
     address.rotate_right(ALIGNMENT).wrapping_sub(FIRST_PAGE >> ALIGNMENT) < (USER_HALF - FIRST_PAGE) >> ALIGNMENT
 }

@@ -17,15 +17,40 @@ const LONGEST: usize = 1 << 24;
 
 /// The characters of a `str` as it keeps them: one, two or four bytes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Text<'a> {
+pub struct Text<'a> {
     /// The bytes of a character; 0 for no text.
-    pub(crate) width: u8,
-    pub(crate) bytes: &'a [u8],
+    pub width: u8,
+    /// Its characters.
+    pub bytes: &'a [u8],
+}
+
+/// Where the characters of a `str` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Characters {
+    /// The bytes of a character.
+    pub width: u8,
+    /// How many bytes there are.
+    pub length: usize,
+    /// Where in the object they begin; where it is not compact, the pointer to them.
+    pub start: usize,
+    /// Whether they are in the object.
+    pub is_compact: bool,
+}
+
+impl TextLayout {
+    /// Where the characters are of a `str` with this length and state; `None` for words that no `str` has.
+    pub fn characters(&self, length: usize, state: u32) -> Option<Characters> {
+        let width = (state >> KIND_SHIFT) & KIND_MASK;
+        let (is_compact, is_ascii) = (state & COMPACT != 0, state & ASCII != 0);
+        let start = if is_compact && is_ascii { self.ascii } else { self.compact };
+        let is_text = length <= LONGEST && matches!(width, 1 | 2 | 4);
+        is_text.then_some(Characters { width: width as u8, length: length * width as usize, start, is_compact })
+    }
 }
 
 impl Text<'_> {
     /// As UTF-8.
-    pub(crate) fn decode(self) -> String {
+    pub fn decode(self) -> String {
         self.characters().collect()
     }
 }
@@ -62,19 +87,19 @@ pub(crate) unsafe fn text<'a>(layout: &TextLayout, object: u64) -> Option<Text<'
     }
     // SAFETY: the caller says that it is a live `str`, whose header never changes.
     let (length, state) = unsafe { (load::<usize>(object, layout.length), load::<u32>(object, layout.state)) };
-    let data = if state & COMPACT == 0 {
-        // SAFETY: as above; a string that is not compact has a pointer there.
-        unsafe { load::<u64>(object, layout.compact) }
+    let characters = layout.characters(length, state)?;
+    let data = if characters.is_compact {
+        object + characters.start as u64
     } else {
-        object + if state & ASCII == 0 { layout.compact } else { layout.ascii } as u64
+        // SAFETY: as above; a string that is not compact has a pointer there.
+        unsafe { load::<u64>(object, characters.start) }
     };
-    let width = (state >> KIND_SHIFT) & KIND_MASK;
-    if length > LONGEST || data == 0 || !matches!(width, 1 | 2 | 4) {
+    if data == 0 {
         return None;
     }
     // SAFETY: the data of a live string is `length` characters of that width, and never changes.
-    let bytes = unsafe { slice(data, length * width as usize) };
-    Some(Text { width: width as u8, bytes })
+    let bytes = unsafe { slice(data, characters.length) };
+    Some(Text { width: characters.width, bytes })
 }
 
 /// The contents of a `bytes` object. `None` where there is none.

@@ -15,123 +15,224 @@ use crate::line_table::LineTableFormat;
 
 /// Everything that differs between versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
     /// 13 for Python 3.13.
-    pub(crate) minor: u8,
-    pub(crate) thread: ThreadLayout,
-    pub(crate) frame: FrameLayout,
-    pub(crate) code: CodeLayout,
-    pub(crate) text: TextLayout,
-    pub(crate) line_table: LineTableFormat,
+    pub minor: u8,
+    /// `PyThreadState`.
+    pub thread: ThreadLayout,
+    /// `_PyInterpreterFrame`, or `PyFrameObject` on 3.10.
+    pub frame: FrameLayout,
+    /// `PyCodeObject`.
+    pub code: CodeLayout,
+    /// `str` and `bytes` objects.
+    pub text: TextLayout,
+    /// How line tables are written.
+    pub line_table: LineTableFormat,
+    /// What leads from `_PyRuntime` to all threads.
+    pub lists: ListsLayout,
     /// Where `_Py_DebugOffsets` has its numbers, on the versions that have it.
-    pub(crate) debug_offsets: Option<DebugOffsetsLayout>,
+    pub debug_offsets: Option<DebugOffsetsLayout>,
 }
 
 /// `PyThreadState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ThreadLayout {
-    pub(crate) chain: Chain,
+pub struct ThreadLayout {
+    /// Where its frames are.
+    pub chain: Chain,
     /// The `pthread_t` of the thread that the state belongs to.
-    pub(crate) thread_id: usize,
+    pub thread_id: usize,
     /// Whether a thread keeps, in its own storage, the state it activated last. Before 3.12 it keeps the state it
     /// activated first, and the one that holds the GIL is known by a global only.
-    pub(crate) follows_swaps: bool,
-    pub(crate) profile: ProfileLayout,
+    pub follows_swaps: bool,
+    /// Its profile function.
+    pub profile: ProfileLayout,
 }
 
 /// What a thread state says of its profile function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ProfileLayout {
-    pub(crate) function: usize,
-    pub(crate) object: usize,
+pub struct ProfileLayout {
+    /// `c_profilefunc`.
+    pub function: usize,
+    /// `c_profileobj`.
+    pub object: usize,
 }
 
 /// How the frames of a thread hang together, and what marks an activation of the eval loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Chain {
+pub enum Chain {
     /// 3.10: `frame` leads to frame objects, each run by an eval loop of its own, in step with the list of `CFrame`s,
     /// whose last is in the thread state and leads nowhere.
-    FrameObjects { frame: usize, c_frame: usize, previous_c_frame: usize, last_c_frame: usize },
+    FrameObjects {
+        /// In the thread state: the innermost frame.
+        frame: usize,
+        /// In the thread state: the `CFrame` of the innermost eval loop.
+        c_frame: usize,
+        /// In a `CFrame`: the next.
+        previous_c_frame: usize,
+        /// Where in the thread state the last `CFrame` lies.
+        last_c_frame: usize,
+    },
     /// 3.11: `c_frame` leads to a `_PyCFrame` per eval loop; a frame's `is_entry` says that it is the loop's last.
-    EntryFlags { c_frame: usize, current_frame: usize, previous_c_frame: usize, is_entry: usize },
+    EntryFlags {
+        /// In the thread state: the `_PyCFrame` of the innermost eval loop.
+        c_frame: usize,
+        /// In a `_PyCFrame`: the innermost frame of the loop.
+        current_frame: usize,
+        /// In a `_PyCFrame`: the next.
+        previous_c_frame: usize,
+        /// In a frame, as one byte.
+        is_entry: usize,
+    },
     /// 3.12: frames end each eval loop with a shim on the C stack; `c_frame` leads to the innermost.
-    ShimsBehindCFrame { c_frame: usize, current_frame: usize, previous_c_frame: usize },
+    ShimsBehindCFrame {
+        /// In the thread state: the `_PyCFrame` of the innermost eval loop.
+        c_frame: usize,
+        /// In a `_PyCFrame`: the innermost frame of the loop.
+        current_frame: usize,
+        /// In a `_PyCFrame`: the next.
+        previous_c_frame: usize,
+    },
     /// 3.13 and later: the same, without `_PyCFrame`.
-    Shims { current_frame: usize },
+    Shims {
+        /// In the thread state: the innermost frame.
+        current_frame: usize,
+    },
 }
 
 /// `_PyInterpreterFrame`, or `PyFrameObject` on 3.10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FrameLayout {
-    pub(crate) code: usize,
-    pub(crate) previous: usize,
+pub struct FrameLayout {
+    /// The code object; from 3.14 on with tag bits.
+    pub code: usize,
+    /// The frame that called it.
+    pub previous: usize,
     /// A pointer to a code unit; on 3.10 the index of one, 32 bits wide.
-    pub(crate) instruction: usize,
+    pub instruction: usize,
     /// Who owns the frame, as one byte. Not on 3.10.
-    pub(crate) owner: usize,
+    pub owner: usize,
     /// The dictionary of the module that it runs in.
-    pub(crate) globals: usize,
+    pub globals: usize,
     /// The first of its local variables, one word each.
-    pub(crate) locals: usize,
+    pub locals: usize,
 }
 
 /// `PyCodeObject`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CodeLayout {
+pub struct CodeLayout {
     /// `co_flags`, 32 bits wide.
-    pub(crate) flags: usize,
-    pub(crate) filename: usize,
-    pub(crate) name: usize,
-    /// From 3.11 on.
-    pub(crate) qualname: Option<usize>,
-    pub(crate) first_line: usize,
-    pub(crate) line_table: usize,
+    pub flags: usize,
+    /// `co_filename`.
+    pub filename: usize,
+    /// `co_name`.
+    pub name: usize,
+    /// `co_qualname`, from 3.11 on.
+    pub qualname: Option<usize>,
+    /// `co_firstlineno`, 32 bits wide.
+    pub first_line: usize,
+    /// `co_linetable`.
+    pub line_table: usize,
     /// Where the code units begin. On 3.10 they are in an object of their own.
-    pub(crate) units: usize,
+    pub units: usize,
     /// The index of the first unit that counts as begun. Not on 3.10.
-    pub(crate) first_traceable: usize,
+    pub first_traceable: usize,
 }
 
 /// `str` and `bytes` objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TextLayout {
-    pub(crate) length: usize,
+pub struct TextLayout {
+    /// How many characters.
+    pub length: usize,
     /// A word of bits: two for interning, three for the width of a character, one each for compact and ASCII.
-    pub(crate) state: usize,
+    pub state: usize,
     /// Where the characters of a compact ASCII string begin.
-    pub(crate) ascii: usize,
+    pub ascii: usize,
     /// Where those of any other compact string begin; in a string that is not compact, the pointer to them.
-    pub(crate) compact: usize,
-    pub(crate) bytes_length: usize,
-    pub(crate) bytes: usize,
+    pub compact: usize,
+    /// The length of a `bytes` object.
+    pub bytes_length: usize,
+    /// Where the contents of a `bytes` object begin.
+    pub bytes: usize,
+}
+
+/// What leads from `_PyRuntime` to all threads: for who reads another process. In their own, threads find their state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListsLayout {
+    /// In `_PyRuntime`: the newest interpreter.
+    pub interpreters: usize,
+    /// In `PyInterpreterState`: the next older one. This field and those of interpreters below have moved within a minor
+    /// version: from 3.13 on they are taken from [`debug_offsets`](crate::debug_offsets).
+    pub next_interpreter: usize,
+    /// In `PyInterpreterState`: the newest thread.
+    pub threads: usize,
+    /// In `PyThreadState`: the next older one.
+    pub next_thread: usize,
+    /// In `PyThreadState`: the interpreter that it belongs to.
+    pub interpreter: usize,
+    /// In `PyThreadState`: the kernel's number of the thread, from 3.11 on.
+    pub native_thread_id: Option<usize>,
+    /// Who holds the GIL.
+    pub gil: GilLayout,
+}
+
+/// Where it stands who holds the GIL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GilLayout {
+    /// Up to 3.11 there is one.
+    OfRuntime {
+        /// In `_PyRuntime`: the thread state that holds it.
+        holder: usize,
+    },
+    /// Later, interpreters may share one or have their own.
+    OfInterpreter {
+        /// In `PyInterpreterState`: a pointer to the GIL.
+        gil: usize,
+        /// In the GIL: the thread state that took it last.
+        holder: usize,
+        /// In the GIL: whether it is taken, 32 bits wide.
+        locked: usize,
+    },
 }
 
 /// Where in `_Py_DebugOffsets` each number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DebugOffsetsLayout {
-    pub(crate) current_frame: usize,
-    pub(crate) frame_previous: usize,
-    pub(crate) frame_executable: usize,
-    pub(crate) frame_instruction: usize,
-    pub(crate) frame_owner: usize,
+pub struct DebugOffsetsLayout {
+    /// The size of `PyInterpreterState`; `id`, `next` and `threads_head` follow it.
+    pub interpreter_size: usize,
+    /// `ceval_gil`; `gil_runtime_state` and, in it, `enabled`, `locked` and `holder` follow it.
+    pub gil: usize,
+    /// Of the thread state, `next`; `interp` and `current_frame` follow it.
+    pub next_thread: usize,
+    /// `thread_id`; `native_thread_id` follows it.
+    pub thread_id: usize,
+    /// Of a frame, `previous`.
+    pub frame_previous: usize,
+    /// Of a frame, `executable`.
+    pub frame_executable: usize,
+    /// Of a frame, `instr_ptr`.
+    pub frame_instruction: usize,
+    /// Of a frame, `owner`.
+    pub frame_owner: usize,
     /// `filename`; `name`, `qualname`, `linetable` and `firstlineno` follow it.
-    pub(crate) code_filename: usize,
-    pub(crate) code_units: usize,
+    pub code_filename: usize,
+    /// `co_code_adaptive`.
+    pub code_units: usize,
     /// `ob_size`; `ob_sval` follows it.
-    pub(crate) bytes_length: usize,
+    pub bytes_length: usize,
     /// `state`; `length` and the size of an ASCII string's header follow it.
-    pub(crate) text_state: usize,
+    pub text_state: usize,
 }
 
 const TEXT_3_12: TextLayout = TextLayout { length: 16, state: 32, ascii: 40, compact: 56, bytes_length: 16, bytes: 32 };
 const TEXT_3_10: TextLayout = TextLayout { ascii: 48, compact: 72, ..TEXT_3_12 };
 
 impl Layout {
-    /// The oldest and the newest minor version that have a table.
-    pub(crate) const OLDEST: u8 = 10;
-    pub(crate) const NEWEST: u8 = 15;
+    /// The oldest minor version that has a table.
+    pub const OLDEST: u8 = 10;
+    /// The newest.
+    pub const NEWEST: u8 = 15;
 
-    pub(crate) const fn of_minor(minor: u8) -> Option<&'static Self> {
+    /// The table of a version, if it has one.
+    pub const fn of_minor(minor: u8) -> Option<&'static Self> {
         match minor {
             10 => Some(&v3_10::LAYOUT),
             11 => Some(&v3_11::LAYOUT),

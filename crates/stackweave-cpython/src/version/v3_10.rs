@@ -1,6 +1,6 @@
 //! Python 3.10: frames are objects, each Python call has an eval loop of its own.
 
-use super::{Chain, CodeLayout, FrameLayout, Layout, ProfileLayout, TEXT_3_10, ThreadLayout};
+use super::{Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_10, ThreadLayout};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -24,5 +24,14 @@ pub(super) const LAYOUT: Layout = Layout {
     },
     text: TEXT_3_10,
     line_table: LineTableFormat::Lines,
+    lists: ListsLayout {
+        interpreters: 32,
+        next_interpreter: 0,
+        threads: 8,
+        next_thread: 8,
+        interpreter: 16,
+        native_thread_id: None,
+        gil: GilLayout::OfRuntime { holder: 568 },
+    },
     debug_offsets: None,
 };

@@ -1,6 +1,6 @@
 //! Python 3.11: Python calls share an eval loop; a `_PyCFrame` on the C stack stands for each loop.
 
-use super::{Chain, CodeLayout, FrameLayout, Layout, ProfileLayout, TEXT_3_10, ThreadLayout};
+use super::{Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_10, ThreadLayout};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -24,5 +24,14 @@ pub(super) const LAYOUT: Layout = Layout {
     },
     text: TEXT_3_10,
     line_table: LineTableFormat::Locations,
+    lists: ListsLayout {
+        interpreters: 40,
+        next_interpreter: 0,
+        threads: 16,
+        next_thread: 8,
+        interpreter: 16,
+        native_thread_id: Some(160),
+        gil: GilLayout::OfRuntime { holder: 576 },
+    },
     debug_offsets: None,
 };

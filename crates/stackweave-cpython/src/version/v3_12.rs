@@ -1,6 +1,6 @@
 //! Python 3.12: shim frames on the C stack, still reached through `_PyCFrame`.
 
-use super::{Chain, CodeLayout, FrameLayout, Layout, ProfileLayout, TEXT_3_12, ThreadLayout};
+use super::{Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_12, ThreadLayout};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -24,5 +24,14 @@ pub(super) const LAYOUT: Layout = Layout {
     },
     text: TEXT_3_12,
     line_table: LineTableFormat::Locations,
+    lists: ListsLayout {
+        interpreters: 40,
+        next_interpreter: 0,
+        threads: 72,
+        next_thread: 8,
+        interpreter: 16,
+        native_thread_id: Some(144),
+        gil: GilLayout::OfInterpreter { gil: 384, holder: 8, locked: 16 },
+    },
     debug_offsets: None,
 };

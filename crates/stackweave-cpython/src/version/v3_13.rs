@@ -1,6 +1,9 @@
 //! Python 3.13: the thread state leads to the frame itself; hot instantiations push a hidden frame.
 
-use super::{Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, Layout, ProfileLayout, TEXT_3_12, ThreadLayout};
+use super::{
+    Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_12,
+    ThreadLayout,
+};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -24,8 +27,20 @@ pub(super) const LAYOUT: Layout = Layout {
     },
     text: TEXT_3_12,
     line_table: LineTableFormat::Locations,
+    lists: ListsLayout {
+        interpreters: 632,
+        next_interpreter: 7264,
+        threads: 7344,
+        next_thread: 8,
+        interpreter: 16,
+        native_thread_id: Some(160),
+        gil: GilLayout::OfInterpreter { gil: 16, holder: 8, locked: 16 },
+    },
     debug_offsets: Some(DebugOffsetsLayout {
-        current_frame: 184,
+        interpreter_size: 48,
+        gil: 112,
+        next_thread: 168,
+        thread_id: 192,
         frame_previous: 232,
         frame_executable: 240,
         frame_instruction: 248,

@@ -1,6 +1,9 @@
 //! Python 3.14: code pointers in frames carry tag bits.
 
-use super::{Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, Layout, ProfileLayout, TEXT_3_12, ThreadLayout};
+use super::{
+    Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_12,
+    ThreadLayout,
+};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -24,8 +27,20 @@ pub(super) const LAYOUT: Layout = Layout {
     },
     text: TEXT_3_12,
     line_table: LineTableFormat::Locations,
+    lists: ListsLayout {
+        interpreters: 808,
+        next_interpreter: 7272,
+        threads: 7344,
+        next_thread: 8,
+        interpreter: 16,
+        native_thread_id: Some(160),
+        gil: GilLayout::OfInterpreter { gil: 16, holder: 8, locked: 16 },
+    },
     debug_offsets: Some(DebugOffsetsLayout {
-        current_frame: 208,
+        interpreter_size: 48,
+        gil: 120,
+        next_thread: 192,
+        thread_id: 216,
         frame_previous: 256,
         frame_executable: 264,
         frame_instruction: 272,

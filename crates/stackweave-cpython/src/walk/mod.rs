@@ -37,11 +37,11 @@ use crate::thread_state::ThreadStatePointer;
 use crate::version::Chain;
 
 /// The owner of a frame that ends an activation: the eval loop itself. Higher ones are other frames that run no Python.
-pub(crate) const SHIM: u8 = 3;
+pub const SHIM: u8 = 3;
 /// The size of a code unit in bytes.
-pub(crate) const UNIT: u64 = 2;
+pub const UNIT: u64 = 2;
 /// Code pointers in frames carry up to two tag bits.
-pub(crate) const TAG: u64 = 3;
+pub const TAG: u64 = 3;
 /// No activation has more frames.
 const LONGEST_CHAIN: usize = 1 << 20;
 /// So many frames that are not shown may come on top of those that are.
