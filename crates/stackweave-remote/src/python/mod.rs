@@ -1,15 +1,37 @@
 //! The Python frames of another process, read from outside.
+//!
+//! Nothing runs in that process and nothing of it is trusted: each word is read by the kernel, and what does not fit
+//! together ends the walk with a `problem`. The layouts are those of [`stackweave_cpython::layout`].
+
+mod chain;
+mod codes;
+mod elf;
+mod frame_objects;
+mod loops;
+mod maps;
+mod problem;
+mod runtime;
+mod snapshot;
+mod states;
+mod tasks;
+mod threads;
+mod version;
 
 use std::sync::Arc;
 
 use stackweave_core::{Position, StackPointer};
 
+use self::runtime::Runtime;
+use self::snapshot::Snapshot;
+use self::tasks::Tasks;
 use crate::memory::ProcessMemory;
 
 /// An interpreter in another process.
 #[derive(Debug)]
 pub struct PythonProcess {
+    process: u32,
     memory: ProcessMemory,
+    runtime: Runtime,
 }
 
 /// Why no Python frames can be read.
@@ -19,13 +41,13 @@ pub struct NoPython(pub String);
 /// A thread that the interpreter knows.
 #[derive(Clone, Debug)]
 pub struct PythonThread {
-    /// What `pthread_self()` is there: the base of its thread-local memory.
+    /// What `pthread_self()` is there: the base of its thread-local memory. 0 where only the problem is known.
     pub pthread: u64,
-    /// The kernel's number, where the interpreter knows it.
+    /// The kernel's number, where the interpreter knows it, as this process sees it.
     pub task: Option<u32>,
     /// Whether it holds the GIL.
     pub has_gil: bool,
-    /// Innermost first.
+    /// Innermost first. Those of all interpreters that the thread is in.
     pub frames: Vec<PythonFrame>,
     /// Why outer frames are missing, if they are.
     pub problem: Option<String>,
@@ -49,19 +71,21 @@ pub struct PythonFrame {
 }
 
 impl PythonProcess {
-    /// The interpreter of a process, which should be stopped.
+    /// The interpreter of a process, which need not be stopped.
     pub fn find(process: u32) -> Result<Self, NoPython> {
-        let _ = Self { memory: ProcessMemory::of(process) }.memory;
-        Err(NoPython("no Python was found there".to_owned()))
+        let memory = ProcessMemory::of(process);
+        let runtime = runtime::find(process, &memory).map_err(NoPython)?;
+        Ok(Self { process, memory, runtime })
     }
 
-    /// Its version.
+    /// As `sys.version` begins: `3.12.1`.
     pub fn version(&self) -> String {
-        String::new()
+        self.runtime.version.to_string()
     }
 
-    /// Its threads, of all interpreters.
+    /// Its threads, of all interpreters, which should be stopped: what is read of threads that run may not fit together,
+    /// and then ends in a problem, or may miss what has just changed.
     pub fn threads(&self) -> Vec<PythonThread> {
-        Vec::new()
+        threads::read(&Snapshot::new(&self.memory), &self.runtime, &Tasks::of(self.process))
     }
 }

@@ -1,0 +1,188 @@
+//! The frames of a thread state, innermost first.
+//!
+//! As [`stackweave_cpython::Interpreter::walk`] does it in the own process, with nothing taken for granted.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use stackweave_core::StackPointer;
+use stackweave_cpython::layout::{Chain, Layout, Place, SHIM, TAG, is_plausible};
+
+use super::PythonFrame;
+use super::codes::{Code, Codes};
+use super::problem::Problem;
+use super::snapshot::Snapshot;
+
+/// No chain is longer.
+const LONGEST_CHAIN: usize = 1 << 20;
+
+/// What is needed to read frames.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub(super) snapshot: &'a Snapshot<'a>,
+    pub(super) layout: &'a Layout,
+    pub(super) codes: &'a Codes<'a>,
+    pub(super) has_greenlets: bool,
+}
+
+/// The frames that were found, and why there are not more.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    pub(super) frames: Vec<PythonFrame>,
+    pub(super) problem: Option<Problem>,
+}
+
+/// A frame of 3.11 or later.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawFrame {
+    pub(super) previous: u64,
+    code: u64,
+    instruction: u64,
+    owner: u8,
+    /// Whether it is the last of its eval loop.
+    pub(super) ends_loop: bool,
+}
+
+/// What a frame is.
+pub(super) enum What {
+    /// One that runs Python, and the offset of its instruction.
+    Frame(Rc<Code>, u32),
+    /// One that is being made, or runs no Python.
+    Hidden,
+}
+
+impl Reader<'_> {
+    /// The frames of a thread state, at most so many.
+    pub(super) fn walk(&self, state: u64, most: usize) -> Walked {
+        let mut walked = Walked::default();
+        walked.problem = self.walk_into(state, &mut walked.frames).err();
+        if walked.frames.len() > most {
+            walked.frames.truncate(most);
+            walked.problem = Some(Problem::TooMany);
+        }
+        walked
+    }
+
+    fn walk_into(&self, state: u64, frames: &mut Vec<PythonFrame>) -> Result<(), Problem> {
+        match self.layout.thread.chain {
+            Chain::FrameObjects { .. } => self.walk_objects(state, frames),
+            Chain::EntryFlags { .. } => {
+                let top = self.settled_top(state)?;
+                self.walk_entries(top.frame, top.c_frame, frames)
+            }
+            Chain::ShimsBehindCFrame { .. } => self.walk_shims(self.settled_top(state)?.frame, frames),
+            Chain::Shims { current_frame } => self.walk_shims(self.word(state, current_frame)?, frames),
+        }
+    }
+
+    /// 3.11: each entry frame is the last of the loop of the next `_PyCFrame`.
+    fn walk_entries(&self, top: u64, top_loop: u64, frames: &mut Vec<PythonFrame>) -> Result<(), Problem> {
+        let Chain::EntryFlags { previous_c_frame, .. } = self.layout.thread.chain else {
+            return Err(Problem::NotAFrame);
+        };
+        let mut c_frame = top_loop;
+        let mut steps = Steps::default();
+        let mut frame = top;
+        while frame != 0 {
+            steps.visit(frame)?;
+            let raw = self.frame(frame)?;
+            if let What::Frame(code, instruction) = self.what(raw)? {
+                frames.push(self.named(&code, instruction, c_frame));
+            }
+            if raw.ends_loop {
+                c_frame = if is_plausible(c_frame) { self.word(c_frame, previous_c_frame)? } else { 0 };
+            }
+            frame = raw.previous;
+        }
+        Ok(())
+    }
+
+    /// 3.12 and later: a shim on the C stack ends the frames of each eval loop.
+    fn walk_shims(&self, top: u64, frames: &mut Vec<PythonFrame>) -> Result<(), Problem> {
+        let mut steps = Steps::default();
+        let mut frame = top;
+        let mut open = 0;
+        while frame != 0 {
+            steps.visit(frame)?;
+            let raw = self.frame(frame)?;
+            if raw.ends_loop {
+                for inside in &mut frames[open..] {
+                    inside.activation = StackPointer(frame);
+                }
+                open = frames.len();
+            } else if let What::Frame(code, instruction) = self.what(raw)? {
+                frames.push(self.named(&code, instruction, 0));
+            }
+            frame = raw.previous;
+        }
+        Ok(())
+    }
+
+    /// The frame at an address.
+    pub(super) fn frame(&self, address: u64) -> Result<RawFrame, Problem> {
+        let layout = &self.layout.frame;
+        let owner = self.snapshot.byte(address, layout.owner).ok_or(Problem::Unreadable)?;
+        let ends_loop = match self.layout.thread.chain {
+            Chain::EntryFlags { is_entry, .. } => {
+                self.snapshot.byte(address, is_entry).ok_or(Problem::Unreadable)? != 0
+            }
+            _ => owner == SHIM,
+        };
+        Ok(RawFrame {
+            previous: self.word(address, layout.previous)?,
+            code: self.word(address, layout.code)? & !TAG,
+            instruction: self.word(address, layout.instruction)?,
+            owner,
+            ends_loop,
+        })
+    }
+
+    /// What a frame is. Not for shims.
+    pub(super) fn what(&self, raw: RawFrame) -> Result<What, Problem> {
+        if raw.owner >= SHIM {
+            return Ok(What::Hidden);
+        }
+        let code = self.codes.at(raw.code).ok_or(Problem::NotAFrame)?;
+        match self.layout.place(raw.code, raw.instruction, raw.owner, || code.first_traceable) {
+            Place::At(instruction) | Place::InGenerator(instruction) if u64::from(instruction) < code.length => {
+                Ok(What::Frame(code, instruction))
+            }
+            Place::NotBegun => Ok(What::Hidden),
+            _ => Err(Problem::NotAFrame),
+        }
+    }
+
+    pub(super) fn named(&self, code: &Code, instruction: u32, activation: u64) -> PythonFrame {
+        PythonFrame {
+            name: Arc::clone(&code.name),
+            qualname: code.qualname.clone(),
+            filename: Arc::clone(&code.filename),
+            first_line: code.first_line(),
+            position: self.codes.position(code, instruction),
+            activation: StackPointer(activation),
+        }
+    }
+
+    pub(super) fn word(&self, address: u64, offset: usize) -> Result<u64, Problem> {
+        self.snapshot.word(address, offset).ok_or(Problem::Unreadable)
+    }
+}
+
+/// Keeps a walk from going on for ever.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    seen: HashSet<u64>,
+}
+
+impl Steps {
+    pub(super) fn visit(&mut self, frame: u64) -> Result<(), Problem> {
+        if !is_plausible(frame) {
+            return Err(Problem::NotAFrame);
+        }
+        if self.seen.len() >= LONGEST_CHAIN {
+            return Err(Problem::TooMany);
+        }
+        if self.seen.insert(frame) { Ok(()) } else { Err(Problem::Circle) }
+    }
+}

@@ -1,0 +1,112 @@
+//! Which interpreter a process runs, and where.
+
+use object::ReadCache;
+use stackweave_cpython::Unavailable;
+use stackweave_cpython::layout::{Layout, ListsLayout, is_plausible};
+
+use super::elf::ElfFile;
+use super::maps::{CodeMapping, code_mappings};
+use super::snapshot::{Memory, Snapshot};
+use super::version::Version;
+
+/// The interpreter of a process.
+#[derive(Debug)]
+pub(super) struct Runtime {
+    /// Of `_PyRuntime`.
+    pub(super) address: u64,
+    pub(super) version: Version,
+    pub(super) layout: &'static Layout,
+    pub(super) lists: ListsLayout,
+    /// Whether greenlets may be in use.
+    pub(super) has_greenlets: bool,
+}
+
+/// What an interpreter exports. The rest says what kind of build it is.
+const SYMBOLS: [&str; 5] = ["_PyRuntime", "Py_Version", "Py_NewRef", "_Py_RefTotal", "_Py_INCREF_IncRefTotal"];
+
+/// The symbols of an interpreter, at their addresses.
+struct Found {
+    runtime: u64,
+    version: Option<u64>,
+    /// New in 3.10.
+    is_3_10_or_later: bool,
+    is_debug_build: bool,
+    /// 3.10 says its version in texts only.
+    texts: Vec<u8>,
+}
+
+/// The interpreter of a process, or one sentence that says why there is none.
+pub(super) fn find(process: u32, memory: &dyn Memory) -> Result<Runtime, String> {
+    let mappings = code_mappings(process)
+        .map_err(|error| format!("the memory map of process {process} can't be read: {error}"))?;
+    let has_greenlets = mappings.iter().any(is_greenlet);
+    let snapshot = Snapshot::new(memory);
+    let mut first = None;
+    for found in in_likely_order(mappings).iter().filter_map(|mapping| look_into(process, mapping)) {
+        let runtime = found.check(&snapshot).map(|runtime| Runtime { has_greenlets, ..runtime });
+        // A process may have one that it does not run, besides the one that it does.
+        if runtime.as_ref().is_ok_and(|runtime| runtime.has_started(&snapshot)) {
+            return runtime;
+        }
+        first = first.or(Some(runtime));
+    }
+    first.unwrap_or_else(|| Err(format!("no CPython was found in process {process}")))
+}
+
+/// Most interpreters have a name that says so; others are part of some program.
+fn in_likely_order(mut mappings: Vec<CodeMapping>) -> Vec<CodeMapping> {
+    mappings.sort_by_key(|mapping| !mapping.is_named_python());
+    mappings
+}
+
+fn is_greenlet(mapping: &CodeMapping) -> bool {
+    mapping.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("_greenlet"))
+}
+
+fn look_into(process: u32, mapping: &CodeMapping) -> Option<Found> {
+    let cache = ReadCache::new(mapping.open(process)?);
+    let file = ElfFile::parse(&cache, mapping)?;
+    let in_all = || if mapping.is_named_python() { file.all(SYMBOLS) } else { None };
+    let [runtime, version, new_in_3_10, debug, debug_from_3_12] = file.exported(SYMBOLS).or_else(in_all)?;
+    Some(Found {
+        runtime: runtime?,
+        version,
+        is_3_10_or_later: new_in_3_10.is_some(),
+        is_debug_build: debug.is_some() || debug_from_3_12.is_some(),
+        texts: if version.is_none() { file.constants().unwrap_or_default().to_owned() } else { Vec::new() },
+    })
+}
+
+impl Found {
+    fn check(&self, snapshot: &Snapshot<'_>) -> Result<Runtime, String> {
+        let version = self.version(snapshot)?;
+        let Version { major, minor, .. } = version;
+        let unsupported = || Unavailable::UnsupportedVersion { major, minor }.to_string();
+        let layout = Layout::of_minor(minor).ok_or_else(unsupported)?;
+        if self.is_debug_build {
+            return Err(Unavailable::DebugBuild.to_string());
+        }
+        let mut record = [0; Layout::RECORD];
+        snapshot.read(self.runtime, &mut record).ok_or("the memory of the process can't be read")?;
+        let lists = layout.lists_told(&record).map_err(|reason| reason.to_string())?;
+        Ok(Runtime { address: self.runtime, version, layout, lists, has_greenlets: false })
+    }
+
+    fn version(&self, snapshot: &Snapshot<'_>) -> Result<Version, String> {
+        if let Some(address) = self.version {
+            let word = snapshot.word(address, 0).ok_or("the memory of the process can't be read")?;
+            return Version::of_word(word).ok_or_else(|| format!("{word:#x} is no known version of Python"));
+        }
+        if self.is_3_10_or_later {
+            return Ok(Version::of_3_10(&self.texts));
+        }
+        let (oldest, newest) = (Layout::OLDEST, Layout::NEWEST);
+        Err(format!("it runs a Python older than 3.{oldest}; 3.{oldest} to 3.{newest} are known"))
+    }
+}
+
+impl Runtime {
+    fn has_started(&self, snapshot: &Snapshot<'_>) -> bool {
+        snapshot.word(self.address, self.lists.interpreters).is_some_and(is_plausible)
+    }
+}

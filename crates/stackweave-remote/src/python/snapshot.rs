@@ -1,0 +1,136 @@
+//! The memory of a process as it was when first looked at, page by page.
+//!
+//! What is read, and what is done with it, is counted: memory that leads on for ever ends there.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+use crate::memory::ProcessMemory;
+
+/// Where the pages come from.
+pub(super) trait Memory {
+    /// Fills `into` with what is at `address`: all of it, or nothing.
+    fn read(&self, address: u64, into: &mut [u8]) -> Option<()>;
+}
+
+impl Memory for ProcessMemory {
+    fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
+        Self::read(self, address, into)
+    }
+}
+
+const PAGE: usize = 4096;
+/// A million frames need a tenth of it.
+const MOST_PAGES: usize = 1 << 16;
+/// Bytes that may be read or decoded. A read counts for [`READ`] bytes more.
+const MOST_WORK: u64 = 1 << 30;
+const READ: u64 = 8;
+
+/// Each page is read once, so that what is read of a stopped process costs few calls of the kernel.
+pub(super) struct Snapshot<'a> {
+    memory: &'a dyn Memory,
+    pages: RefCell<HashMap<u64, Option<Box<[u8; PAGE]>>>>,
+    work: Cell<u64>,
+}
+
+impl<'a> Snapshot<'a> {
+    pub(super) fn new(memory: &'a dyn Memory) -> Self {
+        Self { memory, pages: RefCell::default(), work: Cell::new(MOST_WORK) }
+    }
+
+    /// Fills `into` with what is at `address`: all of it, or nothing.
+    pub(super) fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
+        self.charge(into.len() as u64 + READ)?;
+        address.checked_add(into.len() as u64)?;
+        let mut address = address;
+        let mut rest = into;
+        while !rest.is_empty() {
+            let start = usize::try_from(address % PAGE as u64).ok()?;
+            let (part, after) = rest.split_at_mut(rest.len().min(PAGE - start));
+            self.read_in_page(address - start as u64, start, part)?;
+            address = address.wrapping_add(part.len() as u64);
+            rest = after;
+        }
+        Some(())
+    }
+
+    fn read_in_page(&self, page: u64, start: usize, into: &mut [u8]) -> Option<()> {
+        let mut pages = self.pages.borrow_mut();
+        if pages.len() >= MOST_PAGES && !pages.contains_key(&page) {
+            return None;
+        }
+        let bytes = pages.entry(page).or_insert_with(|| {
+            let mut bytes = Box::new([0; PAGE]);
+            self.memory.read(page, &mut *bytes).map(|()| bytes)
+        });
+        into.copy_from_slice(bytes.as_ref()?.get(start..start + into.len())?);
+        Some(())
+    }
+
+    /// Counts work with that many bytes; nothing when there has been too much.
+    pub(super) fn charge(&self, bytes: u64) -> Option<()> {
+        self.work.set(self.work.get().checked_sub(bytes)?);
+        Some(())
+    }
+
+    pub(super) fn word(&self, address: u64, offset: usize) -> Option<u64> {
+        self.array(address, offset).map(u64::from_le_bytes)
+    }
+
+    pub(super) fn half_word(&self, address: u64, offset: usize) -> Option<u32> {
+        self.array(address, offset).map(u32::from_le_bytes)
+    }
+
+    pub(super) fn byte(&self, address: u64, offset: usize) -> Option<u8> {
+        self.array::<1>(address, offset).map(|[byte]| byte)
+    }
+
+    fn array<const N: usize>(&self, address: u64, offset: usize) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        self.read(address.checked_add(offset as u64)?, &mut bytes)?;
+        Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two pages of rising bytes, at 8192.
+    struct TwoPages(Cell<usize>);
+
+    impl Memory for TwoPages {
+        fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
+            self.0.set(self.0.get() + 1);
+            let start = address.checked_sub(8192).filter(|start| start + into.len() as u64 <= 8192)?;
+            for (byte, at) in into.iter_mut().zip(start..) {
+                *byte = at.to_le_bytes()[0];
+            }
+            Some(())
+        }
+    }
+
+    #[test]
+    fn pages_are_read_once_and_crossed() {
+        let memory = TwoPages(Cell::new(0));
+        let snapshot = Snapshot::new(&memory);
+        for _ in 0..3 {
+            assert_eq!(snapshot.word(12_284, 0), Some(0x0302_0100_fffe_fdfc));
+            assert_eq!(snapshot.word(16_380, 0), None);
+            assert_eq!(snapshot.half_word(16_380, 0), Some(0xfffe_fdfc));
+            assert_eq!(snapshot.byte(4, 8192), Some(4));
+            assert_eq!(snapshot.word(u64::MAX - 3, 0), None);
+            assert_eq!(snapshot.word(u64::MAX, 9), None);
+        }
+        assert_eq!(memory.0.get(), 3);
+    }
+
+    #[test]
+    fn work_ends() {
+        let memory = TwoPages(Cell::new(0));
+        let snapshot = Snapshot::new(&memory);
+        assert_eq!(snapshot.charge(MOST_WORK - 16), Some(()));
+        assert!(snapshot.word(8192, 0).is_some());
+        assert!(snapshot.word(8192, 0).is_none());
+    }
+}

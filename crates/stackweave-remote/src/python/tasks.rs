@@ -1,0 +1,45 @@
+//! The kernel's threads of a process.
+
+use std::collections::HashMap;
+use std::fs;
+
+/// The threads of a process, by the numbers that it knows them by itself. In a container those are other numbers.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    by_own_number: HashMap<u64, u32>,
+}
+
+impl Tasks {
+    pub(super) fn of(process: u32) -> Self {
+        let is_contained = own_number(process, process).is_some_and(|number| number != u64::from(process));
+        let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let own = |task: u32| if is_contained { own_number(process, task) } else { Some(task.into()) };
+        Self { by_own_number: numbers.filter_map(|task| Some((own(task)?, task))).collect() }
+    }
+
+    /// The number that a thread has here.
+    pub(super) fn number_of(&self, own_number: u64) -> Option<u32> {
+        self.by_own_number.get(&own_number).copied()
+    }
+}
+
+/// What a thread's number is to itself.
+fn own_number(process: u32, task: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/task/{task}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_thread_is_found() {
+        let process = std::process::id();
+        let tasks = Tasks::of(process);
+        assert_eq!(tasks.number_of(process.into()), Some(process));
+        assert_eq!(tasks.number_of(0), None);
+        assert_eq!(own_number(process, process), Some(process.into()));
+    }
+}
