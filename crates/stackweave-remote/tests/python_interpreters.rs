@@ -1,0 +1,25 @@
+//! Threads of several interpreters.
+#![expect(clippy::expect_used, reason = "a test fails where its program does")]
+
+mod program;
+
+use program::{Program, names, thread};
+use stackweave_testkit::pythons::pythons;
+
+#[test]
+fn a_thread_has_the_frames_of_all_interpreters_it_is_in() {
+    for python in pythons() {
+        let Some(program) = Program::start(&python, "two_interpreters.py") else { continue };
+        let threads = program.python().threads();
+        let number = |name: &str| program.said[name].as_u64().expect("a number");
+        let (main, inside) = (thread(&threads, number("main")), thread(&threads, number("inside")));
+        assert_eq!(threads.len(), 2, "{}", python.version);
+        assert_eq!((names(main), &main.problem), (vec!["main", "<module>"], &None), "{}", python.version);
+        let expected = ["waiting", "method", "<module>", "enter", "run", "_bootstrap_inner", "_bootstrap"];
+        assert_eq!((names(inside), &inside.problem), (expected.to_vec(), &None), "{}", python.version);
+        let lines: Vec<_> = inside.frames.iter().take(3).filter_map(|frame| frame.position.line).collect();
+        assert_eq!(lines, [4, 7, 8], "{}", python.version);
+        assert!(inside.frames.iter().all(|frame| frame.activation.0 != 0), "{}", python.version);
+        assert!(!main.has_gil && !inside.has_gil, "{}", python.version);
+    }
+}
