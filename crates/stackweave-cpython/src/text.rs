@@ -43,8 +43,10 @@ impl TextLayout {
         let width = (state >> KIND_SHIFT) & KIND_MASK;
         let (is_compact, is_ascii) = (state & COMPACT != 0, state & ASCII != 0);
         let start = if is_compact && is_ascii { self.ascii } else { self.compact };
-        let is_text = length <= LONGEST && matches!(width, 1 | 2 | 4);
-        is_text.then_some(Characters { width: width as u8, length: length * width as usize, start, is_compact })
+        if length > LONGEST || !matches!(width, 1 | 2 | 4) {
+            return None;
+        }
+        Some(Characters { width: width as u8, length: length * width as usize, start, is_compact })
     }
 }
 

@@ -17,6 +17,11 @@ mod tasks;
 mod threads;
 mod version;
 
+#[cfg(test)]
+mod fake_process;
+#[cfg(test)]
+mod hostile_tests;
+
 use std::sync::Arc;
 
 use stackweave_core::{Position, StackPointer};

@@ -38,6 +38,12 @@ impl<'a> Snapshot<'a> {
         Self { memory, pages: RefCell::default(), work: Cell::new(MOST_WORK) }
     }
 
+    /// The same with less work.
+    #[cfg(test)]
+    pub(super) fn with_work(memory: &'a dyn Memory, work: u64) -> Self {
+        Self { work: Cell::new(work), ..Self::new(memory) }
+    }
+
     /// Fills `into` with what is at `address`: all of it, or nothing.
     pub(super) fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
         self.charge(into.len() as u64 + READ)?;

@@ -18,6 +18,11 @@ impl Tasks {
         Self { by_own_number: numbers.filter_map(|task| Some((own(task)?, task))).collect() }
     }
 
+    #[cfg(test)]
+    pub(super) fn with(numbers: impl IntoIterator<Item = u32>) -> Self {
+        Self { by_own_number: numbers.into_iter().map(|number| (number.into(), number)).collect() }
+    }
+
     /// The number that a thread has here.
     pub(super) fn number_of(&self, own_number: u64) -> Option<u32> {
         self.by_own_number.get(&own_number).copied()

@@ -1,0 +1,195 @@
+//! A process made of bytes, with an interpreter of any version in it: for tests.
+
+use stackweave_cpython::LineTableFormat;
+use stackweave_cpython::layout::{Chain, GilLayout, Layout};
+
+use super::runtime::Runtime;
+use super::snapshot::Memory;
+use super::version::Version;
+
+/// Where its memory begins.
+pub(super) const BASE: u64 = 0x7000_0000_0000;
+/// What the threads have: so many activations, and from 3.11 on two frames in each.
+pub(super) const ACTIVATIONS: usize = 3;
+pub(super) const THREADS: u32 = 2;
+/// The line that frames stand at, and that their function begins at.
+pub(super) const LINE: u32 = 11;
+pub(super) const FIRST_LINE: u32 = 10;
+const UNITS: u64 = 100;
+const INSTRUCTION: u64 = 20;
+
+#[derive(Clone)]
+pub(super) struct FakeProcess {
+    pub(super) bytes: Vec<u8>,
+    layout: &'static Layout,
+    code: u64,
+    /// The thread states.
+    pub(super) states: Vec<u64>,
+    /// The frames of the last thread, innermost first.
+    pub(super) frames: Vec<u64>,
+    pub(super) interpreter: u64,
+}
+
+impl Memory for FakeProcess {
+    fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
+        let start = usize::try_from(address.checked_sub(BASE)?).ok()?;
+        into.copy_from_slice(self.bytes.get(start..start.checked_add(into.len())?)?);
+        Some(())
+    }
+}
+
+impl FakeProcess {
+    pub(super) fn new(minor: u8) -> (Self, Runtime) {
+        let layout = Layout::of_minor(minor).unwrap();
+        let (states, frames) = (Vec::new(), Vec::new());
+        let mut process = Self { bytes: Vec::new(), layout, code: 0, states, frames, interpreter: 0 };
+        let runtime = process.allocate(2048);
+        process.interpreter = process.allocate(8192);
+        process.put(runtime, layout.lists.interpreters, process.interpreter);
+        process.code = process.make_code();
+        for task in 1..=THREADS {
+            process.make_state(task);
+        }
+        process.hold_gil(runtime, process.states[0]);
+        let pages = process.bytes.len().next_multiple_of(4096);
+        process.bytes.resize(pages, 0);
+        let version = Version::of_word(0x0300_00f0 | u64::from(minor) << 16).unwrap();
+        (process, Runtime { address: runtime, version, layout, lists: layout.lists, has_greenlets: false })
+    }
+
+    pub(super) fn allocate(&mut self, size: usize) -> u64 {
+        let start = self.bytes.len().next_multiple_of(16);
+        self.bytes.resize(start + size, 0);
+        BASE + start as u64
+    }
+
+    pub(super) fn put(&mut self, address: u64, offset: usize, word: u64) {
+        self.put_bytes(address, offset, &word.to_le_bytes());
+    }
+
+    pub(super) fn put_bytes(&mut self, address: u64, offset: usize, bytes: &[u8]) {
+        let start = usize::try_from(address - BASE).unwrap() + offset;
+        self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn make_code(&mut self) -> u64 {
+        let (layout, text) = (self.layout, self.layout.text);
+        let code_type = self.allocate(64);
+        let type_name = self.allocate(8);
+        self.put_bytes(type_name, 0, b"code\0");
+        self.put(code_type, 24, type_name);
+        let code = self.allocate(512);
+        self.put(code, 8, code_type);
+        self.put(code, 16, UNITS);
+        for (offset, name) in [
+            (layout.code.name, "work"),
+            (layout.code.filename, "work.py"),
+            (layout.code.qualname.unwrap_or(0), "A.work"),
+        ] {
+            let object = self.allocate(128);
+            self.put(object, text.length, name.len() as u64);
+            self.put(object, text.state, 1 << 2 | 1 << 5 | 1 << 6);
+            self.put_bytes(object, text.ascii, name.as_bytes());
+            if offset != 0 {
+                self.put(code, offset, object);
+            }
+        }
+        let table: &[u8] = match layout.line_table {
+            LineTableFormat::Lines => &[200, 1],
+            _ => &[0x80 | 13 << 3 | 7, 2, 0x80 | 13 << 3 | 7, 0],
+        };
+        let object = self.allocate(64);
+        self.put(object, text.bytes_length, table.len() as u64);
+        self.put_bytes(object, text.bytes, table);
+        self.put(code, layout.code.line_table, object);
+        self.put_bytes(code, layout.code.first_line, &FIRST_LINE.to_le_bytes());
+        code
+    }
+
+    fn make_state(&mut self, task: u32) {
+        let (layout, lists) = (self.layout, self.layout.lists);
+        let state = self.allocate(1024);
+        self.put(state, lists.interpreter, self.interpreter);
+        self.put(state, layout.thread.thread_id, 0x1000 * u64::from(task));
+        if let Some(offset) = lists.native_thread_id {
+            self.put(state, offset, task.into());
+        }
+        match self.states.last().copied() {
+            Some(older) => self.put(older, lists.next_thread, state),
+            None => self.put(self.interpreter, lists.threads, state),
+        }
+        self.states.push(state);
+        self.frames.clear();
+        match layout.thread.chain {
+            Chain::FrameObjects { frame, c_frame, previous_c_frame, last_c_frame } => {
+                let loops = self.make_loops(state + last_c_frame as u64, previous_c_frame);
+                self.put(state, c_frame, loops[0]);
+                self.make_frames(1);
+                self.put(state, frame, self.frames[0]);
+            }
+            Chain::EntryFlags { c_frame, current_frame, previous_c_frame, .. } => {
+                let loops = self.make_loops(state + 512, previous_c_frame);
+                self.put(state, c_frame, loops[0]);
+                self.make_frames(2);
+                self.lead_to_frames(&loops, current_frame, 2);
+            }
+            Chain::ShimsBehindCFrame { c_frame, current_frame, previous_c_frame } => {
+                let loops = self.make_loops(state + 512, previous_c_frame);
+                self.put(state, c_frame, loops[0]);
+                self.make_frames(3);
+                self.lead_to_frames(&loops, current_frame, 3);
+            }
+            Chain::Shims { current_frame } => {
+                self.make_frames(3);
+                self.put(state, current_frame, self.frames[0]);
+            }
+        }
+    }
+
+    /// The list of `_PyCFrame`s: innermost first, each further up.
+    fn make_loops(&mut self, last: u64, previous: usize) -> Vec<u64> {
+        let loops: Vec<u64> = (0..ACTIVATIONS).map(|_| self.allocate(32)).collect();
+        for (index, c_frame) in loops.iter().enumerate() {
+            self.put(*c_frame, previous, loops.get(index + 1).copied().unwrap_or(last));
+        }
+        loops
+    }
+
+    fn lead_to_frames(&mut self, loops: &[u64], current_frame: usize, each: usize) {
+        for (index, c_frame) in loops.iter().enumerate() {
+            self.put(*c_frame, current_frame, self.frames[index * each]);
+        }
+    }
+
+    /// So many frames in each activation, the shims among them.
+    fn make_frames(&mut self, each: usize) {
+        let layout = self.layout;
+        let frames: Vec<u64> = (0..ACTIVATIONS * each).map(|_| self.allocate(128)).collect();
+        for (index, frame) in frames.iter().enumerate() {
+            self.put(*frame, layout.frame.code, self.code);
+            self.put(*frame, layout.frame.previous, frames.get(index + 1).copied().unwrap_or(0));
+            let is_last = index % each == each - 1;
+            match layout.thread.chain {
+                Chain::FrameObjects { .. } => self.put(*frame, layout.frame.instruction, INSTRUCTION / 2),
+                Chain::EntryFlags { is_entry, .. } => self.put_bytes(*frame, is_entry, &[u8::from(is_last)]),
+                _ => self.put_bytes(*frame, layout.frame.owner, &[if is_last { 3 } else { 0 }]),
+            }
+            if !matches!(layout.thread.chain, Chain::FrameObjects { .. }) {
+                self.put(*frame, layout.frame.instruction, self.code + layout.code.units as u64 + INSTRUCTION);
+            }
+        }
+        self.frames = frames;
+    }
+
+    fn hold_gil(&mut self, runtime: u64, state: u64) {
+        match self.layout.lists.gil {
+            GilLayout::OfRuntime { holder } => self.put(runtime, holder, state),
+            GilLayout::OfInterpreter { gil, holder, locked } => {
+                let object = self.allocate(64);
+                self.put(self.interpreter, gil, object);
+                self.put(object, holder, state);
+                self.put_bytes(object, locked, &1_u32.to_le_bytes());
+            }
+        }
+    }
+}
