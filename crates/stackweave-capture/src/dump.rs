@@ -50,6 +50,8 @@ pub enum CantDump {
     NotWritten(i32),
     /// The thread that watches could not be started.
     NoThread,
+    /// Other processes can't be shown that this one answers: the error number.
+    NotShown(i32),
     /// This platform has no dumps.
     UnsupportedPlatform,
 }
@@ -65,6 +67,7 @@ impl CantDump {
             Self::NoThreadList(_) => "/proc/self/task can't be read",
             Self::NotWritten(_) => "the text can't be written",
             Self::NoThread => "a thread for the watchdog can't be started",
+            Self::NotShown(_) => "the page that tells others of it can't be mapped",
             Self::UnsupportedPlatform => "this platform has no dumps",
         }
     }
@@ -74,7 +77,7 @@ impl fmt::Display for CantDump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())?;
         match self {
-            Self::NoThreadList(error) | Self::NotWritten(error) => write!(f, " (error {error})"),
+            Self::NoThreadList(error) | Self::NotWritten(error) | Self::NotShown(error) => write!(f, " (error {error})"),
             _ => Ok(()),
         }
     }

@@ -12,6 +12,18 @@ pub fn prepare_dumps() -> Result<(), CantDump> {
     platform::prepare_dumps()
 }
 
+/// As [`prepare_dumps`], and from then on other processes of the same user can ask this one for its stacks, as `stackweave
+/// stacks` does where ptrace is not allowed: the handler writes them into a file in memory that the other process has made. A
+/// mapping with a name tells others of it (`stackweave_core::question`). Forked children answer as well, until they call `exec`.
+pub fn prepare_answers() -> Result<(), CantDump> {
+    platform::prepare_answers()
+}
+
+/// The signal that threads are asked with, if its handler is still ours. Async-signal-safe.
+pub fn dump_signal() -> Result<c_int, CantDump> {
+    platform::signal()
+}
+
 /// Writes the woven stacks of all threads of the process to a file descriptor, as text, most recent call first.
 ///
 /// Needs no interpreter's lock, allocates nothing and takes no lock: it works while the GIL is stuck, or the allocator's or

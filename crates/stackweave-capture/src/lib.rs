@@ -52,7 +52,7 @@ mod platform;
 
 pub use capture::{capture, capture_from_context, intern, stacks};
 pub use dump::{CantDump, DumpOptions, Dumped};
-pub use dumping::{dump_all_threads, dump_all_threads_from_context, prepare_dumps};
+pub use dumping::{dump_all_threads, dump_all_threads_from_context, dump_signal, prepare_answers, prepare_dumps};
 pub use extra_frames::{RegisteredExtraFrames, frames_behind, has_extra_frames, register_extra_frames};
 pub use request::{Capture, Request, Start, Stop};
 pub use sources::{RegisteredSource, locate, register_source, write_frame};

@@ -9,6 +9,14 @@ pub(crate) fn prepare_dumps() -> Result<(), CantDump> {
     Err(CantDump::UnsupportedPlatform)
 }
 
+pub(crate) fn prepare_answers() -> Result<(), CantDump> {
+    Err(CantDump::UnsupportedPlatform)
+}
+
+pub(crate) fn signal() -> Result<c_int, CantDump> {
+    Err(CantDump::UnsupportedPlatform)
+}
+
 pub(crate) fn dump_all_threads(_fd: c_int, _options: &DumpOptions) -> Result<Dumped, CantDump> {
     Err(CantDump::UnsupportedPlatform)
 }

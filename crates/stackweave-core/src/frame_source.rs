@@ -26,7 +26,18 @@ pub trait FrameSource: Send + Sync {
     fn write(&self, frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
         write!(out, "{frame:?}")
     }
+
+    /// Writes the parts of a frame for a program to read: name, qualname, file, line and first line, with
+    /// [`PART_SEPARATOR`] between them; of what is not known nothing. No part has a control character in it. Whether it knows
+    /// the frame: if not, nothing is written. Async-signal-safe, as [`FrameSource::write`].
+    fn write_parts(&self, frame: RawFrame, out: &mut dyn fmt::Write) -> Result<bool, fmt::Error> {
+        let _ = (frame, out);
+        Ok(false)
+    }
 }
+
+/// What stands between the parts of a frame in [`FrameSource::write_parts`].
+pub const PART_SEPARATOR: char = '\u{1f}';
 
 /// Which frames a source writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

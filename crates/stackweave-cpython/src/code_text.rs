@@ -4,26 +4,44 @@
 
 use core::fmt;
 
-use stackweave_core::{RawFrame, RawFrameKind, write_place};
+use stackweave_core::{PART_SEPARATOR, RawFrame, RawFrameKind, write_place};
 
+use crate::code::CodeParts;
 use crate::code_blob::CodeBlobs;
 use crate::code_names::position;
 
 /// Writes the place of a frame; its bare word if it is not Python's, or its code was never seen.
 pub(crate) fn write_frame(blobs: &CodeBlobs, frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
-    let known = match frame.kind() {
-        RawFrameKind::Python { code, instruction, .. } => blobs.read(code).map(|(code, _)| (code, instruction)),
-        _ => None,
-    };
-    let Some((code, instruction)) = known else { return write!(out, "{frame:?}") };
+    let Some((code, instruction)) = known(blobs, frame) else { return write!(out, "{frame:?}") };
     let line = position(&code, instruction).line;
     write_place(out, &code.filename, line, &code.qualname.unwrap_or(code.name))
+}
+
+/// Writes what [`FrameSource::write_parts`](stackweave_core::FrameSource::write_parts) wants of a frame.
+pub(crate) fn write_parts(blobs: &CodeBlobs, frame: RawFrame, out: &mut dyn fmt::Write) -> Result<bool, fmt::Error> {
+    let Some((code, instruction)) = known(blobs, frame) else { return Ok(false) };
+    write!(out, "{}{PART_SEPARATOR}", code.name)?;
+    if let Some(qualname) = code.qualname {
+        write!(out, "{qualname}")?;
+    }
+    write!(out, "{PART_SEPARATOR}{}{PART_SEPARATOR}", code.filename)?;
+    if let Some(line) = position(&code, instruction).line {
+        write!(out, "{line}")?;
+    }
+    write!(out, "{PART_SEPARATOR}{}", code.first_line)?;
+    Ok(true)
+}
+
+fn known(blobs: &CodeBlobs, frame: RawFrame) -> Option<(CodeParts<'_>, u32)> {
+    match frame.kind() {
+        RawFrameKind::Python { code, instruction, .. } => blobs.read(code).map(|(code, _)| (code, instruction)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::CodeParts;
     use crate::line_table::LineTableFormat;
     use crate::text::Text;
 
@@ -51,5 +69,29 @@ mod tests {
         let id = blobs.intern(&CodeParts { qualname: None, ..parts }).unwrap();
         assert_eq!(written(&blobs, RawFrame::python(id, 0, true)), "File \"a\u{fffd}b.py\", line 11 in run");
         assert_eq!(written(&CodeBlobs::new(), RawFrame::python(id, 0, true)), "py:^2+0");
+    }
+
+    #[test]
+    fn the_parts_of_a_frame_have_no_separator_in_them() {
+        let blobs = CodeBlobs::new();
+        let parts = CodeParts {
+            name: Text { width: 1, bytes: b"a\x1fb" },
+            qualname: Some(Text { width: 1, bytes: b"C.a\tb" }),
+            filename: Text { width: 1, bytes: b"x.py" },
+            first_line: 10,
+            line_table: &[4, 1, 6, 2],
+            format: LineTableFormat::Lines,
+        };
+        let of = |parts: &CodeParts<'_>, instruction| {
+            let (id, mut text) = (blobs.intern(parts).unwrap(), String::new());
+            let is_known = write_parts(&blobs, RawFrame::python(id, instruction, true), &mut text).unwrap();
+            assert!(is_known);
+            text
+        };
+        assert_eq!(of(&parts, 4), "a\u{fffd}b\u{1f}C.a\u{fffd}b\u{1f}x.py\u{1f}13\u{1f}10");
+        assert_eq!(of(&CodeParts { qualname: None, ..parts }, 100), "a\u{fffd}b\u{1f}\u{1f}x.py\u{1f}\u{1f}10");
+        let mut text = String::new();
+        assert_eq!(write_parts(&blobs, RawFrame::script(0, 1), &mut text), Ok(false));
+        assert_eq!(text, "");
     }
 }

@@ -196,4 +196,8 @@ impl FrameSource for PythonSource {
     fn write(&self, frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
         code_text::write_frame(CODES.blobs(), frame, out)
     }
+
+    fn write_parts(&self, frame: RawFrame, out: &mut dyn fmt::Write) -> Result<bool, fmt::Error> {
+        code_text::write_parts(CODES.blobs(), frame, out)
+    }
 }

@@ -8,6 +8,7 @@
     reason = "the platforms that capture are 64-bit: an address, a word and a usize are one size"
 )]
 
+mod answering;
 mod called_back;
 mod capture_functions;
 mod command;
@@ -76,7 +77,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(python_frame_source::register_frame_source, module)?)?;
     module.add_function(wrap_pyfunction!(python_extra_frames::register_extra_frames, module)?)?;
     // PyO3 lists what it has added; the package lists what is public.
-    module.delattr("__all__")
+    module.delattr("__all__")?;
+    answering::begin();
+    Ok(())
 }
 
 /// What is static here belongs to one interpreter, the main one, whose number is 0.

@@ -9,9 +9,9 @@ use stackweave_symbolize::Reason;
 use stackweave_unwind::UnloadWatch;
 
 use crate::resolving::resolver;
-use crate::{python_extra_frames, python_frame_source, python_source};
+use crate::{answering, python_extra_frames, python_frame_source, python_source};
 
-/// Counters over all threads since the process began, in dicts by part: captures, unwind, python, stacks, symbolizer and errors.
+/// Counters over all threads since the process began, in dicts by part: captures, unwind, python, stacks, symbolizer, answers and errors.
 #[pyfunction]
 pub(crate) fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = PyDict::new(py);
@@ -29,6 +29,7 @@ pub(crate) fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     table.set_item("index_bytes", capture.stacks.index_bytes)?;
     stats.set_item("stacks", table)?;
     stats.set_item("symbolizer", symbolizer(py)?)?;
+    stats.set_item("answers", answers(py)?)?;
     let errors = PyDict::new(py);
     errors.set_item("frame_sources", python_frame_source::ERRORS.load(Ordering::Relaxed))?;
     errors.set_item("extra_frames", python_extra_frames::ERRORS.load(Ordering::Relaxed))?;
@@ -53,6 +54,15 @@ fn unwind(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     dict.set_item("unload_watch", watch)?;
     let reasons = StopReason::ALL.map(|reason| (reason.as_str(), stats.stopped_by(reason)));
     dict.set_item("stop_reasons", counted(py, reasons)?)?;
+    Ok(dict)
+}
+
+/// By which signal this process answers `stackweave stacks`, or why it does not.
+fn answers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    let state = answering::state();
+    dict.set_item("signal", state.ok())?;
+    dict.set_item("reason", state.err().map(|reason| reason.to_string()))?;
     Ok(dict)
 }
 

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::asking::NoAnswer;
+
 /// One reason, which says what helps where something does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -30,6 +32,13 @@ pub enum CantRead {
         /// Who forbids it.
         by: Guard,
     },
+    /// The system does not allow it, and the process, which has Stackweave loaded, has not said it itself.
+    NotAnswered {
+        /// The process that was asked for.
+        process: u32,
+        /// Why it has not.
+        why: NoAnswer,
+    },
     /// Whatever else the system said.
     System {
         /// The process that was asked for.
@@ -53,6 +62,18 @@ pub enum Guard {
     Other,
 }
 
+impl CantRead {
+    /// This refusal, for a process that was asked then, and why that was in vain.
+    pub(crate) fn unanswered(self, why: NoAnswer) -> Self {
+        match self {
+            Self::NotAllowed { process, .. } | Self::Traced { process, .. } if !why.is_of_others() => {
+                Self::NotAnswered { process, why }
+            }
+            refusal => refusal,
+        }
+    }
+}
+
 impl fmt::Display for CantRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -69,6 +90,9 @@ impl fmt::Display for CantRead {
                 write!(f, "process {process} is traced by process {by} already: end that debugger or strace first")
             }
             Self::NotAllowed { process, by } => write!(f, "not allowed to look into process {process}: {by}"),
+            Self::NotAnswered { process, why } => {
+                write!(f, "process {process} may not be traced here, and does not tell its stacks itself: {why}")
+            }
             Self::System { process, said } => write!(f, "can't look into process {process}: {said}"),
         }
     }

@@ -43,15 +43,43 @@ fn written(fd: c_int, context: Option<*const c_void>, options: &DumpOptions) -> 
 }
 
 fn dump(out: &mut FdWriter, context: Option<*const c_void>, options: &DumpOptions) -> Result<Dumped, CantDump> {
+    gather(context, options, |gathered| {
+        gathered.work.modules.read(&mut gathered.work.scratch);
+        write_all(out, gathered, options)
+    })
+}
+
+/// The threads that were asked, and what they said.
+#[derive(Debug)]
+pub(crate) struct Gathered<'a> {
+    pub(crate) asked: &'a Asked<'a>,
+    pub(crate) work: &'a mut Work,
+}
+
+impl Gathered<'_> {
+    /// Those that still are there.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = Thread> {
+        let signal = self.asked.signal();
+        self.asked.answers().filter_map(move |(task, answer)| {
+            let status = if answer.is_none() { Some(Status::of(task, signal)?) } else { None };
+            Some(Thread { task, answer, status, signal, is_own: task == tasks::own() })
+        })
+    }
+}
+
+/// Asks all threads, and gives their answers to `write`.
+pub(crate) fn gather<T>(
+    context: Option<*const c_void>,
+    options: &DumpOptions,
+    write: impl FnOnce(&mut Gathered<'_>) -> T,
+) -> Result<T, CantDump> {
     let mut turn = Turn::take().ok_or(CantDump::Busy)?;
     let work = turn.work();
     let own = options.calling_thread.clone().map(|start| Request { start, ..Request::default() });
     let asked = answers::begin(own.as_ref(), context)?;
     list_and_ask(&asked, work, own.is_some())?;
     wait(&asked, options);
-    work.modules.read(&mut work.scratch);
-    let dumped = write_all(out, &asked, work, options);
-    Ok(dumped)
+    Ok(write(&mut Gathered { asked: &asked, work }))
 }
 
 fn list_and_ask(asked: &Asked<'_>, work: &mut Work, with_own: bool) -> Result<(), CantDump> {
@@ -75,20 +103,18 @@ fn wait(asked: &Asked<'_>, options: &DumpOptions) {
     asked.give_up(|_| true);
 }
 
-fn write_all(out: &mut FdWriter, asked: &Asked<'_>, work: &Work, options: &DumpOptions) -> Dumped {
-    let is_there = |task: c_int, has_answered: bool| has_answered || Status::of(task, asked.signal()).is_some();
-    let there = || asked.answers().filter(|(task, answer)| is_there(*task, answer.is_some()));
-    let (threads, answered) = (there().count(), there().filter(|(_, answer)| answer.is_some()).count());
+fn write_all(out: &mut FdWriter, gathered: &Gathered<'_>, options: &DumpOptions) -> Dumped {
+    let threads = gathered.threads().count();
+    let answered = gathered.threads().filter(|thread| thread.answer.is_some()).count();
     // SAFETY: has no conditions.
     let process = unsafe { libc::getpid() };
     let _ = writeln!(out, "Stackweave: {threads} threads of process {process}, most recent call first");
-    for (task, answer) in there() {
-        let status = if answer.is_none() { Status::of(task, asked.signal()) } else { None };
-        let thread = Thread { task, answer, status, signal: asked.signal(), is_own: task == tasks::own() };
-        let _ = write_thread(out, &thread, &work.modules, options.frames);
+    for thread in gathered.threads() {
+        let _ = write_thread(out, &thread, &gathered.work.modules, options.frames);
     }
-    if asked.left_out() > 0 {
-        let _ = writeln!(out, "\nand {} more threads", asked.left_out());
+    let left_out = gathered.asked.left_out();
+    if left_out > 0 {
+        let _ = writeln!(out, "\nand {left_out} more threads");
     }
-    Dumped { threads: threads + asked.left_out(), answered }
+    Dumped { threads: threads + left_out, answered }
 }

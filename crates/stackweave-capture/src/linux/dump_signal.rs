@@ -7,7 +7,9 @@ use core::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::dump::CantDump;
+use crate::platform::advertisement;
 use crate::platform::answers::answer;
+use crate::platform::questions::{answer_question, question_in};
 use crate::platform::raw_files::last_error;
 
 /// 0: none yet.
@@ -22,8 +24,16 @@ pub(crate) fn prepare_dumps() -> Result<(), CantDump> {
         return Ok(());
     }
     let signal = (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(|signal| install(*signal));
-    SIGNAL.store(signal.ok_or(CantDump::NoSignal)?, Ordering::Release);
+    let signal = signal.ok_or(CantDump::NoSignal)?;
+    SIGNAL.store(signal, Ordering::Release);
+    advertisement::renew(signal);
     Ok(())
+}
+
+/// From now on other processes can ask.
+pub(crate) fn prepare_answers() -> Result<(), CantDump> {
+    prepare_dumps()?;
+    advertisement::show(signal()?)
 }
 
 /// The signal. Without its handler it would end the process, so that is looked at. Async-signal-safe.
@@ -61,10 +71,15 @@ fn install(signal: c_int) -> bool {
     unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) == 0 }
 }
 
-extern "C" fn on_signal(_signal: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
+extern "C" fn on_signal(_signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let error = last_error();
-    // SAFETY: the context of this handler.
-    unsafe { answer(context) };
+    // SAFETY: what this handler was given.
+    unsafe {
+        match question_in(info) {
+            Some((process, question)) => answer_question(process, question, context),
+            None => answer(context),
+        }
+    }
     // SAFETY: puts this thread's error number back.
     unsafe { *libc::__errno_location() = error };
 }

@@ -1,17 +1,20 @@
 //! Dumps on Linux. The platform's contract (see `unsupported.rs` for its twin): `prepare_dumps`, `dump_all_threads`,
-//! `dump_all_threads_from_context` and `WatchThread`.
+//! `dump_all_threads_from_context`, `prepare_answers`, `signal` and `WatchThread`.
 
+mod advertisement;
 mod all_threads;
 mod answers;
 mod dump_signal;
 mod fd_writer;
 mod mapped_modules;
+mod questions;
 mod raw_files;
 mod tasks;
+mod thread_lines;
 mod thread_text;
 mod turn;
 mod watch_thread;
 
 pub(crate) use all_threads::{dump_all_threads, dump_all_threads_from_context};
-pub(crate) use dump_signal::prepare_dumps;
+pub(crate) use dump_signal::{prepare_answers, prepare_dumps, signal};
 pub(crate) use watch_thread::WatchThread;

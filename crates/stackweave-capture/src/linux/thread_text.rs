@@ -76,6 +76,11 @@ fn write_stack(out: &mut dyn fmt::Write, capture: Capture, modules: &MappedModul
 
 fn write_silence(out: &mut dyn fmt::Write, thread: &Thread) -> fmt::Result {
     out.write_str(" has not answered: ")?;
+    write_reason_of_silence(out, thread)
+}
+
+/// Why a thread has not answered, and the end of the line.
+pub(crate) fn write_reason_of_silence(out: &mut dyn fmt::Write, thread: &Thread) -> fmt::Result {
     match thread.status {
         Some(Status { is_blocked: true, .. }) => writeln!(out, "it blocks signal {}", thread.signal),
         Some(Status { state: b'D', .. }) => out.write_str("it waits in the kernel, where no signal reaches it\n"),

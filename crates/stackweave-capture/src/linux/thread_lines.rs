@@ -1,0 +1,83 @@
+//! One thread for a program to read: the lines of `stackweave_core::question`.
+//!
+//! No allocation, no lock, async-signal-safe.
+
+use core::fmt::{self, Write};
+
+use stackweave_core::question::Line;
+use stackweave_core::{RawFrame, RawFrameKind};
+
+use crate::capture::stacks;
+use crate::platform::tasks;
+use crate::platform::thread_text::{Thread, write_reason_of_silence};
+use crate::request::Capture;
+use crate::sources::{write_frame, write_parts};
+
+/// Writes a thread with all of its frames.
+pub(crate) fn write_thread_lines(out: &mut dyn Write, thread: &Thread) -> fmt::Result {
+    let mut buffer = [0; 64];
+    write!(out, "{} {} ", Line::Thread.as_str(), thread.task)?;
+    OneLine(out).write_str(tasks::name(thread.task, &mut buffer))?;
+    out.write_char('\n')?;
+    match thread.answer {
+        Some(capture) => write_stack(out, capture),
+        None => {
+            write!(out, "{} ", Line::Silent.as_str())?;
+            write_reason_of_silence(out, thread)
+        }
+    }
+}
+
+fn write_stack(out: &mut dyn Write, capture: Capture) -> fmt::Result {
+    let Some(stack) = capture.stack else { return writeln!(out, "{} no memory for its stack", Line::Cut.as_str()) };
+    for frame in stacks().frames(stack) {
+        write_line(out, frame)?;
+    }
+    match capture.stop() {
+        Some(stop) => writeln!(out, "{} {stop}", Line::Cut.as_str()),
+        None => Ok(()),
+    }
+}
+
+fn write_line(out: &mut dyn Write, frame: RawFrame) -> fmt::Result {
+    let word = match frame.kind() {
+        RawFrameKind::Native(address) => {
+            let line = if address.is_exact() { Line::Exact } else { Line::Return };
+            return writeln!(out, "{} {:x}", line.as_str(), address.address());
+        }
+        RawFrameKind::Python { .. } => Line::Python,
+        RawFrameKind::Script { .. } => Line::Script,
+        RawFrameKind::Label(_) => Line::Label,
+    };
+    write!(out, "{} ", word.as_str())?;
+    if word != Line::Python || !write_parts(frame, out)? {
+        write_frame(frame, &mut OneLine(out))?;
+    }
+    out.write_char('\n')
+}
+
+/// Writes control characters, a line's end for one, as U+FFFD.
+struct OneLine<'a>(&'a mut dyn Write);
+
+impl Write for OneLine<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut pieces = text.split(char::is_control);
+        self.0.write_str(pieces.next().unwrap_or_default())?;
+        pieces.try_for_each(|piece| {
+            self.0.write_char(char::REPLACEMENT_CHARACTER)?;
+            self.0.write_str(piece)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_stays_on_its_line() {
+        let mut out = String::new();
+        OneLine(&mut out).write_str("a\nb\u{1f}\u{1f}c\t").unwrap();
+        assert_eq!(out, "a\u{fffd}b\u{fffd}\u{fffd}c\u{fffd}");
+    }
+}

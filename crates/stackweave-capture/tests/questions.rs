@@ -1,0 +1,126 @@
+//! Questions to this process, from itself: what the handler writes, and where it writes nothing.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::ffi::{CString, c_void};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use stackweave_capture::{dump_signal, prepare_answers};
+use stackweave_core::question::{ANSWERS, QUESTION, Question};
+use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// One question at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    prepare_answers().unwrap();
+    turn
+}
+
+fn memory_file(name: &str) -> File {
+    let name = CString::new(name).unwrap();
+    // SAFETY: makes a new descriptor, which is ours.
+    unsafe { File::from_raw_fd(libc::memfd_create(name.as_ptr(), 0)) }
+}
+
+fn question_file() -> File {
+    memory_file(&format!("{QUESTION}{}", std::process::id()))
+}
+
+/// Sends this thread the signal, and is back when its handler has run.
+fn send(value: u64) {
+    let value = libc::sigval { sival_ptr: std::ptr::with_exposed_provenance_mut::<c_void>(value as usize) };
+    // SAFETY: the signal has a handler.
+    assert_eq!(unsafe { libc::pthread_sigqueue(libc::pthread_self(), dump_signal().unwrap(), value) }, 0);
+}
+
+fn asked(file: &File) -> u64 {
+    Question { descriptor: file.as_raw_fd().cast_unsigned() }.to_value()
+}
+
+fn text(file: &File) -> String {
+    std::fs::read_to_string(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap()
+}
+
+#[test]
+fn all_threads_are_written_without_allocation_and_the_error_number_stays() {
+    let _turn = alone();
+    let file = question_file();
+    let value = asked(&file);
+    let before = requests();
+    // SAFETY: this thread's error number.
+    unsafe { *libc::__errno_location() = 77 };
+    send(value);
+    // SAFETY: as above.
+    let error = unsafe { *libc::__errno_location() };
+    assert_eq!((requests(), error), (before, 77));
+    let text = text(&file);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], format!("stackweave-answer 1 {}", std::process::id()));
+    assert_eq!(*lines.last().unwrap(), "end");
+    let threads = lines.iter().filter(|line| line.starts_with("thread ")).count();
+    assert_eq!(threads, std::fs::read_dir("/proc/self/task").unwrap().count(), "{text}");
+    // SAFETY: has no conditions.
+    let own = format!("thread {} ", unsafe { libc::gettid() });
+    let own = lines.iter().position(|line| line.starts_with(&own)).unwrap();
+    assert!(lines[own + 1].starts_with("x 7"), "what the signal interrupted: {text}");
+    let frames = lines[own + 2..].iter().take_while(|line| line.starts_with("r ")).count();
+    assert!(frames > 3, "{text}");
+}
+
+#[test]
+fn a_file_is_answered_in_once() {
+    let _turn = alone();
+    let file = question_file();
+    send(asked(&file));
+    let first = text(&file);
+    send(asked(&file));
+    assert_eq!(text(&file), first);
+    assert!(!first.is_empty());
+}
+
+#[test]
+fn nothing_is_written_where_nobody_has_asked() {
+    let _turn = alone();
+    let file = question_file();
+    send(file.as_raw_fd().cast_unsigned().into());
+    assert_eq!(text(&file), "", "the value has no mark");
+    for name in ["", "stackweave-question-1", "stackweave-question-"] {
+        let other = memory_file(name);
+        send(asked(&other));
+        assert_eq!(text(&other), "", "{name}");
+    }
+    send(Question { descriptor: u32::MAX }.to_value());
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    send(Question { descriptor: writer.as_raw_fd().cast_unsigned() }.to_value());
+    drop(writer);
+    let mut read = String::new();
+    reader.read_to_string(&mut read).unwrap();
+    assert_eq!(read, "");
+}
+
+#[test]
+fn the_signal_stands_in_the_map_of_the_process_and_is_renewed_with_it() {
+    let _turn = alone();
+    let shown = || {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let name = |line: &str| line.split_once("/memfd:").map(|(_, name)| name.to_owned());
+        maps.lines().filter_map(name).collect::<Vec<_>>()
+    };
+    let name = |signal| vec![format!("{ANSWERS}{signal} (deleted)")];
+    let signal = dump_signal().unwrap();
+    assert_eq!(shown(), name(signal));
+    prepare_answers().unwrap();
+    assert_eq!(shown(), name(signal), "once");
+    // SAFETY: nobody sends the signal.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+    stackweave_capture::prepare_dumps().unwrap();
+    assert_ne!(dump_signal().unwrap(), signal);
+    assert_eq!(shown(), name(dump_signal().unwrap()));
+}

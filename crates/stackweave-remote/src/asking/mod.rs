@@ -1,0 +1,127 @@
+//! Stacks that a process writes down itself: one that has Stackweave loaded, where ptrace is not allowed.
+//!
+//! `stackweave_core::question` says how a question is put. A process that would not understand it is never sent a signal,
+//! which would end it.
+
+mod answer;
+mod process;
+mod question_file;
+mod reading;
+mod stacks;
+mod status;
+
+use core::fmt;
+use std::time::{Duration, Instant};
+
+pub use answer::{Answer, AnsweredFrame, AnsweredThread};
+
+use process::Asked;
+use question_file::QuestionFile;
+use reading::Read;
+pub(crate) use stacks::stacks_of;
+
+/// Why a process has not said where its threads are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoAnswer {
+    /// There is no such process.
+    NoProcess,
+    /// Its `/proc` can't be read: it belongs to another user.
+    NotAllowed,
+    /// It has not loaded Stackweave, or was told not to answer.
+    NotLoaded,
+    /// It has put another handler in the place of ours, or none.
+    NoHandler(i32),
+    /// It can't see who asks.
+    OtherNamespace,
+    /// It is stopped, by a debugger or by Ctrl-Z.
+    Stopped,
+    /// The signal can't reach any of its threads.
+    Blocked(i32),
+    /// The question could not be put: the error number.
+    NotAsked(i32),
+    /// There was no answer in that time to this signal.
+    Silent(i32, Duration),
+    /// The process says why it gives none.
+    Refused(String),
+    /// It was not understood.
+    Unreadable(String),
+}
+
+impl NoAnswer {
+    /// Whether the process is none that could be asked.
+    pub(crate) fn is_of_others(&self) -> bool {
+        matches!(self, Self::NoProcess | Self::NotAllowed | Self::NotLoaded)
+    }
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoProcess => f.write_str("there is no such process"),
+            Self::NotAllowed => f.write_str("it belongs to another user"),
+            Self::NotLoaded => {
+                f.write_str("it has not imported stackweave, or was started with STACKWEAVE_ANSWERS=0")
+            }
+            Self::NoHandler(signal) => write!(f, "it no longer handles signal {signal}, by which it could be asked"),
+            Self::OtherNamespace => f.write_str("it is in another PID namespace: ask from inside its container"),
+            Self::Stopped => f.write_str("it is stopped"),
+            Self::Blocked(signal) => write!(f, "all its threads block signal {signal}, by which it could be asked"),
+            Self::NotAsked(error) => {
+                write!(f, "it can't be asked: {}", std::io::Error::from_raw_os_error(*error))
+            }
+            Self::Silent(signal, time) => write!(
+                f,
+                "it has not answered within {time:?}: it may have a handler of its own for signal {signal} by now"
+            ),
+            Self::Refused(reason) => write!(f, "it gives no answer: {reason}"),
+            Self::Unreadable(what) => write!(f, "its answer is not understood: {what}"),
+        }
+    }
+}
+
+impl core::error::Error for NoAnswer {}
+
+/// Asks a process of this user that has Stackweave loaded where its threads are, and waits for the answer.
+///
+/// Its threads are interrupted by a signal: system calls go on, or end with `EINTR` where the kernel never restarts them
+/// (`nanosleep`, `poll`, `epoll_wait`), which Python's own functions try again.
+pub fn ask(process: u32, timeout: Duration) -> Result<Answer, NoAnswer> {
+    let end = Instant::now() + timeout;
+    let asked = Asked::find(process)?;
+    loop {
+        let file = QuestionFile::new(process)?;
+        let states = asked.states();
+        asked.send(&file)?;
+        match wait(&file, end) {
+            Read::Whole(mut answer) if answer.process == process => {
+                answer.know(process, &states);
+                return Ok(answer);
+            }
+            Read::Whole(answer) => {
+                return Err(NoAnswer::Unreadable(format!("it speaks of process {}", answer.process)));
+            }
+            // Somebody else asks, or it dumps its threads just now.
+            Read::Refused(_) if Instant::now() < end => std::thread::sleep(FIRST_PAUSE),
+            Read::Refused(reason) => return Err(NoAnswer::Refused(reason)),
+            Read::Unreadable(what) => return Err(NoAnswer::Unreadable(what)),
+            Read::Partial => return Err(asked.why_silent(timeout)),
+        }
+    }
+}
+
+const FIRST_PAUSE: Duration = Duration::from_micros(100);
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+
+/// Waits until the answer is whole. A file in memory can't be waited for, so it is looked at.
+fn wait(file: &QuestionFile, end: Instant) -> Read {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let read = reading::read(&file.text());
+        if !matches!(read, Read::Partial) || Instant::now() >= end {
+            return read;
+        }
+        std::thread::sleep(pause);
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
+}

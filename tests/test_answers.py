@@ -1,0 +1,280 @@
+"""Programs that have stackweave loaded say where they are, to those who may not ptrace them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import stackweave
+from tests.asking_support import MARK, ask, python_frames, question_file, queue, shown_signals, text_in
+from tests.support import PYTHON, ROOT, run_python
+
+#: Line numbers matter.
+WAITS = """
+import os, stackweave, sys, threading
+class Program:
+    def wait(self):
+        sys.stdin.read()
+def worker():
+    ended.wait()
+ended = threading.Event()
+threading.Thread(target=worker, name="worker", daemon=True).start()
+print(stackweave.stats()["answers"], flush=True)
+Program().wait()
+print("whole")
+"""
+
+#: Counts what it does while it is asked; whatever it is interrupted in, the sums are right.
+WORKS = """
+import json, os, stackweave, subprocess, sys, threading, time, zlib
+def fail(depth):
+    if depth:
+        return fail(depth - 1)
+    raise ValueError(depth)
+def handle():
+    try:
+        fail(20)
+    except ValueError:
+        return 1
+def threads():
+    results = []
+    started = [threading.Thread(target=lambda: results.append(handle())) for _ in range(4)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+    return sum(results)
+def forked():
+    child = os.fork()
+    if child == 0:
+        os._exit(7)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def sleep():
+    begin = time.monotonic()
+    time.sleep(0.005)
+    return time.monotonic() - begin >= 0.005
+def piped():
+    read, write = os.pipe()
+    thread = threading.Thread(target=lambda: (time.sleep(0.002), os.write(write, b"x")))
+    thread.start()
+    data = os.read(read, 1)
+    thread.join()
+    os.close(read), os.close(write)
+    return data == b"x"
+def work(data=os.urandom(1 << 16)):
+    return zlib.crc32(zlib.decompress(zlib.compress(data))) == zlib.crc32(data)
+print("ready", flush=True)
+rounds = 0
+stop = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+while not stop.is_set():
+    assert (handle(), threads(), sleep(), piped(), work()) == (1, 4, True, True, True)
+    if rounds % 10 == 0:
+        assert forked() == 7
+    rounds += 1
+print("rounds", rounds)
+"""
+
+
+def is_direct():
+    return stackweave.stats()["python"]["reader"] == "direct"
+
+
+class Patient:
+    """A program that runs until its input ends."""
+
+    def __init__(self, case, code, **environment):
+        self.process = subprocess.Popen(
+            [PYTHON, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, **environment},
+        )
+        case.addCleanup(self.end)
+        self.first_line = self.process.stdout.readline().strip()
+        self.pid = self.process.pid
+
+    def end(self):
+        """What it prints at its end, and its exit status."""
+        if self.process.stdin.closed:
+            return None
+        try:
+            out, _ = self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            out, _ = self.process.communicate()
+        return out, self.process.returncode
+
+
+def wait_until_asleep(pid):
+    """Until the main thread waits in read(2)."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with open(f"/proc/{pid}/syscall") as file:
+            if file.read().startswith("0 "):
+                return
+        time.sleep(0.001)
+    raise TimeoutError
+
+
+@unittest.skipUnless(is_direct(), "only the direct reader finds Python's frames in a signal handler")
+class Answers(unittest.TestCase):
+    def test_a_program_says_what_its_threads_do(self):
+        patient = Patient(self, WAITS)
+        (number,) = shown_signals(patient.pid)
+        self.assertEqual(patient.first_line, str({"signal": number, "reason": None}))
+        wait_until_asleep(patient.pid)
+        threads = ask(patient.pid)
+        main = threads[patient.pid]
+        wait, module = [frame for frame in python_frames(main) if frame.filename == "<string>"]
+        self.assertEqual((wait.name, wait.line, wait.first_line), ("wait", 5, 4))
+        self.assertEqual(wait.qualname, "Program.wait" if sys.version_info >= (3, 11) else None)
+        self.assertEqual((module.name, module.line), ("<module>", 11))
+        self.assertEqual([kind for kind, _ in main.frames[:1]], ["x"], "where it is interrupted")
+        self.assertEqual([kind for kind, _ in main.frames[-1:]], ["r"], "the native root")
+        self.assertEqual(main.problem, [])
+        (worker,) = [thread for thread in threads.values() if thread.task != patient.pid]
+        self.assertIn(("worker", 7), [(frame.name, frame.line) for frame in python_frames(worker)])
+        self.assertEqual(patient.end(), ("whole\n", 0))
+
+    def test_the_stacks_are_those_of_the_interpreter_itself(self):
+        code = """
+import json, stackweave, subprocess, sys, threading
+def deep(levels):
+    if levels:
+        return deep(levels - 1)
+    arrived.release()
+    ended.wait()
+arrived, ended = threading.Semaphore(0), threading.Event()
+for levels in (0, 3, 50):
+    threading.Thread(target=deep, args=(levels,)).start()
+    arrived.acquire()
+asked = subprocess.Popen([sys.executable, "-c", "import os, json, tests.asking_support as a; print(json.dumps({t.task: "
+    "[[f.filename, f.line, f.name] for f in a.python_frames(t)] for t in a.ask(os.getppid()).values()}))"],
+    stdout=subprocess.PIPE)
+answer = json.loads(asked.communicate()[0])
+natives = {thread.ident: str(thread.native_id) for thread in threading.enumerate()}
+for ident, frame in sys._current_frames().items():
+    if ident == threading.get_ident():
+        continue
+    places = []
+    while frame is not None:
+        places.append([frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name])
+        frame = frame.f_back
+    assert places == answer[natives[ident]], (places, answer[natives[ident]])
+    print(len(places))
+ended.set()
+"""
+        depths = [int(line) for line in run_python(code).split()]
+        self.assertEqual(len(depths), 3)
+        self.assertEqual(max(depths) - min(depths), 50)
+
+    def test_a_thread_that_is_stuck_with_the_gil_is_no_hindrance(self):
+        patient = Patient(self, "import ctypes, stackweave\nprint()\nctypes.PyDLL(None).getchar()")
+        wait_until_asleep(patient.pid)
+        (module,) = python_frames(ask(patient.pid)[patient.pid])
+        self.assertEqual((module.name, module.line), ("<module>", 3))
+
+    def test_a_thousand_questions_change_nothing(self):
+        patient = Patient(self, WORKS)
+        self.assertEqual(patient.first_line, "ready")
+        names = set()
+        for _ in range(1000):
+            threads = ask(patient.pid)
+            names.update(frame.name for thread in threads.values() for frame in python_frames(thread))
+        out, status = patient.end()
+        self.assertEqual((out.split()[0], status), ("rounds", 0))
+        self.assertGreater(int(out.split()[1]), 0)
+        self.assertTrue({"sleep", "piped", "<module>"} <= names, names)
+
+    def test_a_forked_child_answers_for_itself_and_after_exec_nobody_does(self):
+        code = """
+import os, stackweave, sys
+child = os.fork()
+if child == 0:
+    read, write = os.pipe()
+    print(os.getpid(), flush=True)
+    os.read(read, 1)
+sys.stdin.read()
+os.kill(child, 9)
+os.waitpid(child, 0)
+os.execv(sys.executable, [sys.executable, "-c", "import os; print(open('/proc/self/maps').read().count('memfd'))"])
+"""
+        patient = Patient(self, code)
+        child = int(patient.first_line)
+        wait_until_asleep(child)
+        (thread,) = ask(child).values()
+        self.assertEqual([(frame.name, frame.line) for frame in python_frames(thread)], [("<module>", 7)])
+        self.assertEqual(patient.end(), ("0\n", 0))
+
+    def test_a_signal_that_is_no_question_for_it_changes_nothing(self):
+        patient = Patient(self, WAITS)
+        wait_until_asleep(patient.pid)
+        (number,) = shown_signals(patient.pid)
+        os.kill(patient.pid, number)
+        queue(patient.pid, number, 0)
+        with question_file(patient.pid + 1) as other, question_file(patient.pid) as right:
+            queue(patient.pid, number, MARK << 32 | other)
+            queue(patient.pid, number, MARK << 32 | right, asking=0)
+            queue(patient.pid, number, MARK << 32 | right, asking=1)
+            ask(patient.pid)
+            self.assertEqual((text_in(other), text_in(right)), ("", ""))
+        self.assertEqual(patient.end(), ("whole\n", 0))
+
+
+class Silence(unittest.TestCase):
+    def test_it_can_be_switched_off(self):
+        patient = Patient(self, WAITS, STACKWEAVE_ANSWERS="0")
+        self.assertEqual(patient.first_line, str({"signal": None, "reason": "STACKWEAVE_ANSWERS=0 is set"}))
+        self.assertEqual(shown_signals(patient.pid), [])
+        with open(f"/proc/{patient.pid}/status") as status:
+            caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
+        self.assertEqual(caught >> (signal.SIGRTMIN - 1), 0, "no real-time signal is taken")
+
+    def test_a_program_that_uses_all_signals_is_left_alone(self):
+        code = """
+import signal
+for number in range(signal.SIGRTMIN, signal.SIGRTMAX + 1):
+    signal.signal(number, signal.SIG_IGN)
+import stackweave
+print(stackweave.stats()["answers"]["reason"])
+"""
+        self.assertEqual(run_python(code), "every real-time signal is in use\n")
+
+    def test_a_program_that_takes_the_signal_has_it(self):
+        code = """
+import os, signal, stackweave
+number = stackweave.stats()["answers"]["signal"]
+seen = []
+signal.signal(number, lambda *_: seen.append(1))
+os.kill(os.getpid(), number)
+print(seen, stackweave.stats()["answers"])
+stackweave.dump_threads(os.open(os.devnull, os.O_WRONLY))
+print(stackweave.stats()["answers"]["signal"] == number - 1)
+"""
+        taken = {"signal": None, "reason": "the signal for dumps has another handler now"}
+        self.assertEqual(run_python(code), f"[1] {taken}\nTrue\n")
+
+    def test_an_import_without_memory_files_works(self):
+        """A sandbox without memfd_create, by seccomp."""
+        code = """
+import ctypes, struct, sys
+library = ctypes.CDLL(None)
+instructions = [(0x20, 0, 0, 0), (0x15, 0, 1, 319), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
+program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in instructions))
+library.prctl(38, 1, 0, 0, 0)
+filter = struct.pack("HxxxxxxQ", len(instructions), ctypes.addressof(program))
+assert library.prctl(22, 2, filter) == 0
+import stackweave
+print(stackweave.stats()["answers"]["reason"], len(stackweave.capture().frames) > 0)
+"""
+        reason = "the page that tells others of it can't be mapped (error 1)"
+        self.assertEqual(run_python(code), f"{reason} True\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
