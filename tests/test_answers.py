@@ -28,7 +28,8 @@ print("whole")
 
 #: Counts what it does while it is asked; whatever it is interrupted in, the sums are right.
 WORKS = """
-import json, os, stackweave, subprocess, sys, threading, time, zlib
+import os, stackweave, sys, threading, time, warnings, zlib
+warnings.simplefilter("ignore")
 def fail(depth):
     if depth:
         return fail(depth - 1)
