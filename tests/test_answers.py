@@ -144,7 +144,7 @@ class Answers(unittest.TestCase):
 
     def test_the_stacks_are_those_of_the_interpreter_itself(self):
         code = """
-import json, stackweave, subprocess, sys, threading
+import json, os, stackweave, subprocess, sys, threading
 def deep(levels):
     if levels:
         return deep(levels - 1)
@@ -152,9 +152,9 @@ def deep(levels):
     ended.wait()
 arrived, ended = threading.Semaphore(0), threading.Event()
 for levels in (0, 3, 50):
-    threading.Thread(target=deep, args=(levels,)).start()
+    threading.Thread(target=deep, args=(levels,), daemon=True).start()
     arrived.acquire()
-asked = subprocess.Popen([sys.executable, "-c", "import os, json, tests.asking_support as a; print(json.dumps({t.task: "
+asked = subprocess.Popen([os.environ["PYTHON"], "-c", "import os, json, tests.asking_support as a; print(json.dumps({t.task: "
     "[[f.filename, f.line, f.name] for f in a.python_frames(t)] for t in a.ask(os.getppid()).values()}))"],
     stdout=subprocess.PIPE)
 answer = json.loads(asked.communicate()[0])
@@ -170,7 +170,7 @@ for ident, frame in sys._current_frames().items():
     print(len(places))
 ended.set()
 """
-        depths = [int(line) for line in run_python(code).split()]
+        depths = [int(line) for line in run_python(code, PYTHON=PYTHON).split()]
         self.assertEqual(len(depths), 3)
         self.assertEqual(max(depths) - min(depths), 50)
 
@@ -203,9 +203,9 @@ if child == 0:
 sys.stdin.read()
 os.kill(child, 9)
 os.waitpid(child, 0)
-os.execv(sys.executable, [sys.executable, "-c", "import os; print(open('/proc/self/maps').read().count('memfd'))"])
+os.execv(os.environ["PYTHON"], [os.environ["PYTHON"], "-c", "import os; print(open('/proc/self/maps').read().count('memfd'))"])
 """
-        patient = Patient(self, code)
+        patient = Patient(self, code, PYTHON=PYTHON)
         child = int(patient.first_line)
         wait_until_asleep(child)
         (thread,) = ask(child).values()

@@ -1,0 +1,111 @@
+"""Whether calls and memory can be recorded here, and what that costs."""
+
+from __future__ import annotations
+
+import cProfile
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from typing import TYPE_CHECKING
+
+from ._doctor_findings import Finding, examine, note, ok, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ._doctor_findings import Section
+
+CALLS = 50_000
+#: The best way to hear of calls, by version.
+BEST = "monitoring" if sys.version_info >= (3, 12) else "eval"
+
+
+def section() -> Section:
+    return examine("Recorders", (_calls, _memory))
+
+
+def _calls() -> Iterator[Finding]:
+    from . import open as open_recording
+    from ._trace import Trace
+
+    with tempfile.TemporaryDirectory(prefix="stackweave-doctor-") as folder:
+        path = os.path.join(folder, "calls.swv")
+        trace = Trace(path)
+        plain = _best(contextlib.nullcontext())
+        with trace:
+            traced = _best(contextlib.nullcontext())
+        profiled = _best(_Profiled())
+        tracer = trace.tracer_stats()
+        clock = open_recording(path).info()["processes"][0]["clock"]
+    ours, theirs = ((seconds - plain) / CALLS for seconds in (traced, profiled))
+    mechanism, reason = tracer["mechanism"], tracer["fallback_reason"]
+    what = f"calls are told by {mechanism}: {ours * 1e9:.0f} ns a call; cProfile takes {theirs * 1e9:.0f} ns"
+    values = {"mechanism": mechanism, "call_seconds": ours, "cprofile_seconds": theirs}
+    if mechanism == BEST:
+        yield ok(what, **values)
+    else:
+        yield note(f"{what}: {BEST} would cost less, but {reason}", fallback_reason=reason, **values)
+    yield from _clock(clock["source"])
+
+
+def _clock(source: str) -> Iterator[Finding]:
+    if source == "tsc":
+        yield ok("times are read from the processor's counter (TSC), some 10 ns each", clock=source)
+    else:
+        yield note(
+            f"times are read from the system's clock ({source}), some 30 ns each: the processor's counter is not trusted here",
+            "virtual machines often hide it: ask for an invariant TSC",
+            clock=source,
+        )
+
+
+class _Profiled:
+    """cProfile, as a context on every version."""
+
+    def __enter__(self) -> None:
+        self._profile = cProfile.Profile()
+        self._profile.enable()
+
+    def __exit__(self, *_error: object) -> None:
+        self._profile.disable()
+
+
+def _best(around: contextlib.AbstractContextManager[object]) -> float:
+    return min(_round(around) for _ in range(3))
+
+
+def _round(around: contextlib.AbstractContextManager[object]) -> float:
+    callee: Callable[[], None] = _nothing
+    with around:
+        begin = time.perf_counter()
+        for _ in range(CALLS):
+            callee()
+        return time.perf_counter() - begin
+
+
+def _nothing() -> None:
+    pass
+
+
+def _memory() -> Iterator[Finding]:
+    from ._memory import Memory
+
+    with tempfile.TemporaryDirectory(prefix="stackweave-doctor-") as folder:
+        memory = Memory(os.path.join(folder, "memory.swv"))
+        with memory:
+            kept = [bytearray(1000) for _ in range(1000)]
+        recorder = memory.recorder_stats()
+    modules, foreign = recorder["modules"], recorder["foreign_slots"]
+    values = {"modules": modules, "slots": recorder["slots"], "foreign_slots": foreign}
+    if recorder["allocations"] >= len(kept):
+        yield ok(f"memory can be recorded: allocation functions are hooked in {modules} modules", **values)
+    else:
+        yield problem(
+            f"of {len(kept)} blocks the memory recorder has seen {recorder['allocations']} only",
+            "another tool may have taken the allocation functions: see below",
+            **values,
+        )
+    if foreign:
+        yield note(f"{foreign} calls of allocation functions belong to another tool, and are left to it")
