@@ -11,7 +11,8 @@ SHELL_BLOCKS = {"sh", "bash", "shell", "console"}
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)^ *```$", re.DOTALL | re.MULTILINE)
 COMMENT = re.compile(r"^<!--[ \n](?P<text>.*?)-->$", re.DOTALL | re.MULTILINE)
 MARK = re.compile(
-    r"(?P<name>not run|not checked|needs|status|file|python|sh|any order|exact)(?:: *(?P<value>[^\n]*?))? *(?:\n|$)"
+    r"(?P<name>not run|not checked|needs|status|file|python|sh|any order|exact|slow)"
+    r"(?:: *(?P<value>[^\n]*?))? *(?:\n|$)"
 )
 #: What a line of a shell block begins with if the tests run it.
 RUN = re.compile(r"(?:\w+=\S+ )*(?:stackweave|python|pytest)\b")
@@ -37,12 +38,13 @@ class Step:
     status: int = 0
     any_order: bool = False
     exact: bool = False
+    is_hidden: bool = False
 
     def commands(self):
         """Commands of a shell block, each with the output that is shown for it, or none."""
         if not re.search(r"^\$ ", self.body, re.MULTILINE):
             lines = re.sub(r"\\\n", "", self.body).splitlines()
-            return [(line, None) for line in lines if RUN.match(line)]
+            return [(line, None) for line in lines if line.strip() and (self.is_hidden or RUN.match(line))]
         pieces = re.split(r"^\$ ", self.body, flags=re.MULTILINE)[1:]
         pairs = [piece.replace("\\\n", "").partition("\n")[::2] for piece in pieces]
         return [(command, shown if shown.strip() else None) for command, shown in pairs if RUN.match(command)]
@@ -60,6 +62,7 @@ class Page:
         self.steps = []
         self.not_run = []
         self.needs = []
+        self.is_slow = False
         self.read()
 
     def fail(self, place, message):
@@ -99,8 +102,11 @@ class Page:
         if mark is None:
             return None, marks
         name, value, hidden = mark["name"], (mark["value"] or "").strip(), text[mark.end() :]
+        if name == "slow":
+            self.is_slow = True
+            return None, marks
         if name in ("python", "sh"):
-            return self.add(name, found, hidden, marks), {}
+            return self.add(name, found, hidden, {**marks, "hidden": ""}), {}
         if name == "file" and hidden.strip():
             self.steps.append(Step("file", self.line_of(found.start()), hidden.rstrip() + "\n", name=value))
             return None, marks
@@ -134,6 +140,7 @@ class Page:
         step.status = int(marks.get("status", 0))
         step.any_order = "any order" in marks
         step.exact = "exact" in marks
+        step.is_hidden = "hidden" in marks
         if "not checked" in marks:
             self.not_run.append((step.line, marks["not checked"]))
             step.expected = "..."

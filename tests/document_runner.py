@@ -1,6 +1,8 @@
 """Runs the steps of one page, in a process and a folder of their own, and prints what each of them printed, as JSON.
 
-The Python blocks of a page are one program, `app.py`, which grows from block to block. Commands are run beside it.
+Files are there from the start, so that a page may show a program behind the command that runs it; a later one of the
+same name replaces the first where it stands. The Python blocks of a page are one program, `app.py`, which grows from
+block to block. Commands are run beside it.
 """
 
 import contextlib
@@ -29,6 +31,9 @@ def main():
     program = types.ModuleType("__main__")
     program.__file__ = os.path.abspath(PROGRAM)
     sys.modules["__main__"] = program
+    for step in reversed(steps):
+        if step["kind"] == "file":
+            write_file(step["name"], step["body"])
     source = ""
     for step in steps:
         missing = [name for name in step["needs"] if importlib.util.find_spec(name) is None]

@@ -7,11 +7,11 @@ GAP = re.compile(r"\s*(\.\.\.|…)\s*")
 UNITS = r"(?:[KMGT]i?B|bytes|B|ns|us|µs|ms|s|min|h)"
 STEPS = [
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
-    # Paths by their last part, but for those that are relative and have no place on this machine.
-    (re.compile(r"(?:~|(?<![\w.]))/(?:[\w.+@-]+/)+"), ""),
+    # Paths by their last part.
+    (re.compile(r"(?:file://)?(?:~|…|\.\.?)?/?(?:[\w.+@-]+/)+(?=[\w.+@<-])"), ""),
     (re.compile(r"0x[0-9a-f]+"), "#"),
-    (re.compile(rf"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)? ?{UNITS}(?![\w])"), "#"),
-    (re.compile(r"[-+]?\d[\d,]*(?:\.\d+)*(?:e[-+]?\d+)?%?"), "#"),
+    (re.compile(rf"(?<![\w.])[-+]?\d+(?:,\d{{3}})*(?:\.\d+)? ?{UNITS}(?![\w])"), "#"),
+    (re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)*(?:e[-+]?\d+)?%?"), "#"),
     (re.compile(r"[█▉▊▋▌▍▎▏▇▆▅▄▃▂▁▐░▒▓]+"), "▇"),
     (re.compile(r"[-=─━]{3,}"), "---"),
     (re.compile(r"\s+"), " "),
@@ -48,17 +48,22 @@ def difference(expected, printed, any_order=False, exact=False):
 
 
 def in_any_order(expected_lines, printed_shapes, shape_of):
-    rest = list(printed_shapes)
+    """What is between commas is in any order too: it is sorted by what was measured."""
+    rest = [sorted_parts(each) for each in printed_shapes]
     gap = False
     for line in expected_lines:
         if GAP.fullmatch(line):
             gap = True
             continue
-        found = next((each for each in rest if fits(line, each, shape_of)), None)
+        found = next((each for each in rest if each == sorted_parts(shape_of(line))), None)
         if found is None:
             return f"the page shows  {shape_of(line)!r}\nwhich was not printed"
         rest.remove(found)
     return None if gap or not rest else f"the page lacks  {rest[0]!r}"
+
+
+def sorted_parts(line):
+    return sorted(re.split(r"[,:] ", line))
 
 
 def fits(line, printed, shape_of):

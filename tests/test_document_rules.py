@@ -48,6 +48,8 @@ class Shapes(unittest.TestCase):
 
     def test_rows_may_be_in_any_order_where_a_page_says_so(self):
         self.assertIsNone(difference("b\na\n", "a\nb\n", any_order=True))
+        self.assertIsNone(difference("2 deep: b 1, a 2\n", "3 deep: a 7, b 4\n", any_order=True))
+        self.assertIsNotNone(difference("2 deep: b 1, a 2\n", "3 deep: a 7, c 4\n", any_order=True))
         self.assertIsNotNone(difference("b\na\n", "a\nb\nc\n", any_order=True))
         self.assertIsNotNone(difference("b\nb\n", "a\nb\n", any_order=True))
 
@@ -83,6 +85,10 @@ class Rules(unittest.TestCase):
 
     def test_a_page_may_need_a_package(self):
         self.assertEqual(Page("page.md", "<!-- needs: torch -->\n# Page\n\n```python\n1\n```\n").needs, ["torch"])
+
+    def test_a_page_may_be_slow(self):
+        self.assertTrue(Page("page.md", "<!-- slow -->\n# Page\n").is_slow)
+        self.assertFalse(Page("page.md", "# Page\n\n```text\n<!-- slow -->\n```\n").is_slow)
 
     def test_a_mark_without_a_reason_is_refused(self):
         with self.assertRaisesRegex(PageError, "page.md:1: 'not run' says no reason"):
