@@ -8,8 +8,9 @@ UNSUPPORTED := -p stackweave-core -p stackweave-unwind -p stackweave-capture -p 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## build the Python package and show a woven stack beside the standard traceback
-	@PYTHONPATH="$$(scripts/build-package)" PYTHONDONTWRITEBYTECODE=1 python3 examples/woven.py
+demo: ## build the Python package, record examples/shop with it, and write a report: target/demo/shop.html
+	@echo "Building the package; the first time takes some minutes."
+	@package="$$(scripts/build-package)" && scripts/demo "$$package" $(TARGET_DIR)/demo
 
 test: ## set up, fuzz for a moment, then run every test: doc, unit and integration
 	@scripts/deps-debian || true

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -21,6 +22,23 @@ class Examples(unittest.TestCase):
         for name in ["<module>", "main", "|", "order_of_letters", "|", "compare", "take_both", "end of stack"]:
             self.assertTrue(any(name in row for row in rows), f"{name} is missing or out of order:\n{shown}")
         self.assertRegex(shown, r"stackweave\.capture\(\) +[0-9.]+ us")
+
+    @unittest.skipUnless(sys.version_info[:2] == (3, 12), "it takes some seconds, and is run on one version only")
+    def test_the_demo_shows_the_slow_function_and_the_leak_and_writes_a_page(self):
+        package = os.path.dirname(os.path.dirname(stackweave.__file__))
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [os.path.join(ROOT, "scripts", "demo"), package, folder],
+                capture_output=True,
+                text=True,
+                env={**os.environ, "PYTHON": PYTHON},
+                timeout=120,
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertGreater(os.path.getsize(os.path.join(folder, "shop.html")), 500_000)
+        self.assertRegex(done.stdout, r"4,000 +.* read_rates ")
+        self.assertRegex(done.stdout, r" 204  as_html ")
+        self.assertLess(len(done.stdout.splitlines()), 35)
 
     def test_the_example_of_a_trace_runs_and_is_traced(self):
         example = os.path.join(ROOT, "examples", "traced.py")
