@@ -65,8 +65,9 @@ pub use json::write_json;
 pub use resolver::Resolver;
 pub use stackweave_core::{Names, Part, Pattern};
 pub use text::{
-    DiffOptions, HeapOptions, HeapView, PhaseSort, PhasesOptions, Sort, TableOptions, TreeOptions, write_diff,
-    write_heap, write_phases, write_table, write_tree,
+    DiffOptions, FlameBox, FlameOptions, FlameShape, FlameTree, HeapOptions, HeapView, Palette, PhaseSort,
+    PhasesOptions, Sort, TableOptions, TreeOptions, sorted_functions, write_diff, write_flame, write_heap,
+    write_phases, write_table, write_tree,
 };
 pub use trace_notes::TraceNotes;
 pub use word_hash::{WordHasher, WordMap};

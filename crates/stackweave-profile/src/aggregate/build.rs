@@ -39,7 +39,7 @@ impl GroupCosts {
             }
         }
         let needs_spans =
-            counted.measure == Measure::WallTime || costs.iter().any(|(place, _)| matches!(place, Place::Span(1..)));
+            counted.measure.counts_calls() || costs.iter().any(|(place, _)| matches!(place, Place::Span(1..)));
         let nodes = if needs_spans { self.spans.nodes() } else { &[] };
         nodes.iter().skip(1).for_each(|node| take(node.frame));
         frames
@@ -48,7 +48,7 @@ impl GroupCosts {
     /// Every place and what it cost, in the order of their numbers; `None` if costs are those of spans.
     pub(crate) fn costs(&self, Counted { measure, device }: Counted) -> Option<Vec<(Place, StackCost)>> {
         let costs = match measure {
-            Measure::WallTime => return None,
+            Measure::WallTime | Measure::Calls => return None,
             Measure::Samples => Some(&self.samples),
             _ => self.memory.iter().find(|known| known.device == device).and_then(|known| known.of(measure)),
         };
@@ -76,11 +76,11 @@ impl GroupCosts {
         };
         let measure = counted.measure;
         match self.costs(counted) {
-            None => paths.add_spans(&self.spans),
+            None => paths.add_spans(&self.spans, measure),
             Some(costs) => paths.add_costs(&costs, &self.spans, measure),
         }
         let (unfinished, unmatched_ends) = match measure {
-            Measure::WallTime => (self.spans.counts.unfinished, self.spans.counts.unmatched_ends),
+            Measure::WallTime | Measure::Calls => (self.spans.counts.unfinished, self.spans.counts.unmatched_ends),
             _ => (0, 0),
         };
         let counts = Counts { events: self.events, unfinished, unmatched_ends, ..Counts::default() };
@@ -103,7 +103,7 @@ struct Paths<'a> {
 }
 
 impl Paths<'_> {
-    fn add_spans(&mut self, spans: &SpanTree) {
+    fn add_spans(&mut self, spans: &SpanTree, measure: Measure) {
         let nodes = spans.nodes();
         let mut is_needed: Vec<bool> = nodes.iter().map(|node| node.calls > 0 || node.total > 0).collect();
         for (place, node) in nodes.iter().enumerate().skip(1).rev() {
@@ -115,7 +115,8 @@ impl Paths<'_> {
         for ((place, node), own) in nodes.iter().enumerate().zip(spans.own_times()).skip(1) {
             if is_needed[place] {
                 places[place] = self.descend(places[node.parent as usize], node.frame, node.calls);
-                self.builder.add(places[place], 0, own);
+                let calls = || i64::try_from(node.calls).unwrap_or(i64::MAX);
+                self.builder.add(places[place], 0, if measure == Measure::Calls { calls() } else { own });
             }
         }
     }

@@ -8,6 +8,9 @@ pub enum Measure {
     /// Time between the begin and the end of what was recorded, in nanoseconds.
     #[default]
     WallTime,
+    /// How often functions were called: the same on every machine, where time is not. Those that a view does not show do
+    /// not count.
+    Calls,
     /// The weights of samples.
     Samples,
     /// The bytes of all allocations, whether they were freed or not.
@@ -30,7 +33,7 @@ pub(crate) struct Counted {
 }
 
 impl Measure {
-    /// Every measure.
+    /// Every measure that recordings hold themselves: [`Measure::Calls`] is made of the spans of wall time.
     pub const ALL: [Self; 7] = [
         Self::WallTime,
         Self::Samples,
@@ -45,6 +48,7 @@ impl Measure {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::WallTime => "time",
+            Self::Calls => "calls",
             Self::Samples => "samples",
             Self::AllocatedBytes => "bytes",
             Self::Allocations => "allocations",
@@ -63,6 +67,7 @@ impl Measure {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::WallTime => "wall time",
+            Self::Calls => "calls",
             Self::Samples => "samples",
             Self::AllocatedBytes => "bytes allocated",
             Self::Allocations => "allocations",
@@ -72,10 +77,11 @@ impl Measure {
         }
     }
 
-    /// What [`Cost::calls`](crate::Cost::calls) counts.
+    /// What [`Cost::calls`](crate::Cost::calls) counts; nothing to be told where that is the cost itself.
     pub const fn counted(self) -> &'static str {
         match self {
             Self::WallTime => "calls",
+            Self::Calls => "",
             Self::Samples => "samples",
             _ => "blocks",
         }
@@ -83,12 +89,12 @@ impl Measure {
 
     /// Whether it is of memory.
     pub const fn is_memory(self) -> bool {
-        !matches!(self, Self::WallTime | Self::Samples)
+        !matches!(self, Self::WallTime | Self::Calls | Self::Samples)
     }
 
     /// Whether it is counted how often a function was called, rather than what happened in it.
     pub const fn counts_calls(self) -> bool {
-        matches!(self, Self::WallTime)
+        matches!(self, Self::WallTime | Self::Calls)
     }
 }
 

@@ -166,7 +166,7 @@ impl GroupCosts {
 impl DeviceCosts {
     pub(crate) fn of(&self, measure: Measure) -> Option<&StackCosts> {
         match measure {
-            Measure::WallTime | Measure::Samples => None,
+            Measure::WallTime | Measure::Calls | Measure::Samples => None,
             Measure::AllocatedBytes | Measure::Allocations => Some(&self.allocated),
             Measure::LiveBytes => Some(&self.live),
             Measure::PeakBytes => Some(&self.peak),

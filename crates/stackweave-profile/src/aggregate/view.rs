@@ -6,6 +6,7 @@ use stackweave_core::Pattern;
 
 use crate::aggregate::call_tree::{NodeId, TreeBuilder};
 use crate::aggregate::function::{FrameIndex, Function, FunctionTable};
+use crate::aggregate::measure::Measure;
 use crate::aggregate::origin::Origin;
 use crate::aggregate::profile::Profile;
 use crate::frame::FrameKind;
@@ -78,7 +79,7 @@ struct Nearest {
 
 impl Profile {
     /// The profile as `view` shows it. What a frame that is not seen cost itself counts as its nearest caller's that is,
-    /// or as the root's own if there is none: the total stays what it is.
+    /// or as the root's own if there is none: the total stays what it is. Calls of what is not seen are not counted.
     #[must_use]
     pub fn view(&self, view: &View) -> Self {
         let shown: Vec<bool> = self.functions.functions().iter().map(|function| view.filter.shows(function)).collect();
@@ -89,6 +90,7 @@ impl Profile {
         let mut frames: Vec<Option<FrameIndex>> = vec![None; self.functions.frames().len()];
         let mut builder = TreeBuilder::default();
         let moves_calls = !self.measure.counts_calls();
+        let moves_costs = self.measure != Measure::Calls;
         let root = self.tree.node(NodeId::ROOT).cost;
         builder.add(NodeId::ROOT, root.calls, root.own);
         let mut nearest = vec![Nearest { seen: NodeId::ROOT, is_library: false }; self.tree.nodes().len()];
@@ -109,7 +111,8 @@ impl Profile {
                 above.seen
             };
             let calls = if is_seen || moves_calls { node.cost.calls } else { 0 };
-            builder.add(here.seen, calls, node.cost.own);
+            let own = if is_seen || moves_costs { node.cost.own } else { 0 };
+            builder.add(here.seen, calls, own);
         }
         Self { measure: self.measure, functions, tree: builder.finish(), counts: self.counts }
     }

@@ -1,6 +1,7 @@
 //! What changed, the greatest change first.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use crate::aggregate::{CallStatistics, Change, Children, Diff, FunctionDiff, NodeId};
 use crate::text::place::{name_and_path, name_and_place};
@@ -24,11 +25,21 @@ pub struct DiffOptions {
     pub width: Option<usize>,
     /// Whether the colours of a terminal are used.
     pub colour: bool,
+    /// Places are told as seen from this folder.
+    pub folder: Option<PathBuf>,
 }
 
 impl Default for DiffOptions {
     fn default() -> Self {
-        Self { by_path: false, sort: Sort::Own, limit: Some(30), min_share: 0.001, width: None, colour: false }
+        Self {
+            by_path: false,
+            sort: Sort::Own,
+            limit: Some(30),
+            min_share: 0.001,
+            width: None,
+            colour: false,
+            folder: None,
+        }
     }
 }
 
@@ -37,7 +48,7 @@ pub fn write_diff(out: &mut dyn Write, diff: &Diff, options: &DiffOptions) -> io
     let whole = diff.total();
     let least = options.min_share * whole.before.abs().max(whole.after.abs());
     let mut rows = vec![row(diff, whole, "", ("(all)".to_owned(), String::new()))];
-    let lines = if options.by_path { paths(diff, least) } else { functions(diff, options.sort, least) };
+    let lines = if options.by_path { paths(diff, least) } else { functions(diff, options, least) };
     let hidden = options.limit.map_or(0, |limit| lines.len().saturating_sub(limit));
     rows.extend(lines.into_iter().take(options.limit.unwrap_or(usize::MAX)));
     let layout = Layout { width: options.width, colour: options.colour, are_paths: !options.by_path };
@@ -46,15 +57,21 @@ pub fn write_diff(out: &mut dyn Write, diff: &Diff, options: &DiffOptions) -> io
     if hidden > 0 { writeln!(out, "({hidden} more)") } else { Ok(()) }
 }
 
-fn functions(diff: &Diff, sort: Sort, least: f64) -> Vec<Row<4>> {
-    let cost = |side: Option<CallStatistics>| side.map(|cost| if sort == Sort::Total { cost.total } else { cost.own });
+fn functions(diff: &Diff, options: &DiffOptions, least: f64) -> Vec<Row<4>> {
+    let cost =
+        |side: Option<CallStatistics>| side.map(|cost| if options.sort == Sort::Total { cost.total } else { cost.own });
     let change = |function: &FunctionDiff| diff.change(cost(function.before), cost(function.after));
     let mut changes: Vec<(&FunctionDiff, Change)> =
         diff.by_function().iter().map(|function| (function, change(function))).collect();
     changes.retain(|(_, change)| change.difference() != 0.0 && change.difference().abs() >= least);
     changes.sort_by(|(_, a), (_, b)| b.difference().abs().total_cmp(&a.difference().abs()));
     let line = |(function, change): (&FunctionDiff, Change)| {
-        let mut row = row(diff, change, "", name_and_path(diff.functions().function(function.function)));
+        let mut row = row(
+            diff,
+            change,
+            "",
+            name_and_path(diff.functions().function(function.function), options.folder.as_deref()),
+        );
         mark(&mut row, function.before.is_some(), function.after.is_some());
         row
     };

@@ -1,6 +1,7 @@
 //! Profiles as text for people.
 
 mod diff;
+mod flame;
 mod heap;
 mod phases;
 mod place;
@@ -11,7 +12,8 @@ mod tree;
 mod values;
 
 pub use diff::{DiffOptions, write_diff};
+pub use flame::{FlameBox, FlameOptions, FlameShape, FlameTree, Palette, write_flame};
 pub use heap::{HeapOptions, HeapView, write_heap};
 pub use phases::{PhaseSort, PhasesOptions, write_phases};
-pub use table::{Sort, TableOptions, write_table};
+pub use table::{Sort, TableOptions, sorted_functions, write_table};
 pub use tree::{TreeOptions, write_tree};

@@ -1,5 +1,7 @@
 //! Where a function is, as people read it.
 
+use std::path::Path;
+
 use crate::aggregate::{Function, FunctionTable, ProfileFrame};
 use crate::frame::FrameKind;
 use crate::text::style::printable;
@@ -12,9 +14,24 @@ pub(crate) fn name_and_place(functions: &FunctionTable, frame: ProfileFrame) -> 
     (printable(function.full_name()), place(file, frame.line.or(line(function))))
 }
 
-/// The same, with the folders.
-pub(crate) fn name_and_path(function: &Function) -> (String, String) {
-    (printable(function.full_name()), place(file(function), line(function)))
+/// The same, with the folders: as seen from `folder`, if one is said, and without those that hold Python's libraries.
+pub(crate) fn name_and_path(function: &Function, folder: Option<&Path>) -> (String, String) {
+    let path = file(function);
+    let path = folder.map_or(path, |folder| seen_from(path, folder));
+    (printable(function.full_name()), place(path, line(function)))
+}
+
+fn seen_from<'a>(path: &'a str, folder: &Path) -> &'a str {
+    if let Some(inside) = Path::new(path).strip_prefix(folder).ok().and_then(Path::to_str) {
+        return inside;
+    }
+    if let Some((_, inside)) = ["/site-packages/", "/dist-packages/"].iter().find_map(|name| path.rsplit_once(name)) {
+        return inside;
+    }
+    match path.split_once("/lib/python3.").and_then(|(_, version)| version.split_once('/')) {
+        Some((version, inside)) if version.bytes().all(|byte| byte.is_ascii_digit()) => inside,
+        _ => path,
+    }
 }
 
 fn line(function: &Function) -> Option<u32> {
@@ -31,5 +48,22 @@ fn place(file: &str, line: Option<u32>) -> String {
     match line {
         Some(line) if !file.is_empty() => format!("{}:{line}", printable(file)),
         _ => printable(file),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_say_nothing_are_left_out() {
+        let seen = |path| seen_from(path, Path::new("/srv/app"));
+        assert_eq!(seen("/srv/app/models/net.py"), "models/net.py");
+        assert_eq!(seen("/srv/application/net.py"), "/srv/application/net.py");
+        assert_eq!(seen("/opt/v/lib/python3.12/site-packages/numpy/core.py"), "numpy/core.py");
+        assert_eq!(seen("/usr/lib/python3/dist-packages/yaml/loader.py"), "yaml/loader.py");
+        assert_eq!(seen("/usr/lib/python3.11/threading.py"), "threading.py");
+        assert_eq!(seen("/usr/lib/python3.x/odd.py"), "/usr/lib/python3.x/odd.py");
+        assert_eq!(seen("libtorch.so"), "libtorch.so");
     }
 }

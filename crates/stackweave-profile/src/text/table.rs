@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use crate::aggregate::{CallStatistics, FunctionId, Profile, Statistics, View};
+use crate::aggregate::{CallStatistics, FunctionId, Measure, Profile, Statistics, View};
 use crate::text::place::name_and_path;
 use crate::text::rows::{Cell, Layout, Row, first, write_rows};
 use crate::text::style::Style;
@@ -37,27 +38,28 @@ pub struct TableOptions {
     pub view: View,
     /// Whether the colours of a terminal are used.
     pub colour: bool,
+    /// Places are told as seen from this folder.
+    pub folder: Option<PathBuf>,
 }
 
 impl Default for TableOptions {
     fn default() -> Self {
-        Self { sort: Sort::Own, limit: Some(30), width: None, view: View::default(), colour: false }
+        Self { sort: Sort::Own, limit: Some(30), width: None, view: View::default(), colour: false, folder: None }
     }
 }
 
 /// Writes one line for each function, as `pstats` does: calls (`total/primitive` under recursion), own and total cost, and
-/// these for each call if calls were recorded.
+/// these for each call if it is of time.
 pub fn write_table(out: &mut dyn Write, profile: &Profile, options: &TableOptions) -> io::Result<()> {
     let profile = profile.view(&options.view);
-    let statistics = Statistics::of(&profile);
-    let mut functions: Vec<(FunctionId, CallStatistics)> = statistics.functions().collect();
-    sort(&mut functions, &profile, options.sort);
+    let mut functions = sorted_functions(&profile, options.sort);
     let hidden = options.limit.map_or(0, |limit| functions.len().saturating_sub(limit));
     functions.truncate(functions.len() - hidden);
-    let rows: Vec<Row<7>> = functions.iter().map(|(id, cost)| row(&profile, *id, *cost)).collect();
+    let rows: Vec<Row<7>> =
+        functions.iter().map(|(id, cost)| row(&profile, *id, *cost, options.folder.as_deref())).collect();
     let heads = [profile.measure().counted(), "self", "", "total", "", "self/call", "total/call"];
     let layout = Layout { width: options.width, colour: options.colour, are_paths: true };
-    if profile.measure().counts_calls() {
+    if profile.measure() == Measure::WallTime {
         write_rows(out, heads, "function", &rows, layout)?;
     } else {
         let rows: Vec<Row<5>> = rows.into_iter().map(Row::first).collect();
@@ -66,7 +68,9 @@ pub fn write_table(out: &mut dyn Write, profile: &Profile, options: &TableOption
     if hidden > 0 { writeln!(out, "({hidden} more)") } else { Ok(()) }
 }
 
-fn sort(functions: &mut [(FunctionId, CallStatistics)], profile: &Profile, by: Sort) {
+/// Every function of a profile and what it cost, in this order.
+pub fn sorted_functions(profile: &Profile, by: Sort) -> Vec<(FunctionId, CallStatistics)> {
+    let mut functions: Vec<(FunctionId, CallStatistics)> = Statistics::of(profile).functions().collect();
     let name = |id: FunctionId| profile.functions().function(id).full_name();
     match by {
         Sort::Own => functions.sort_by_key(|(id, cost)| (Reverse((cost.own, cost.total)), *id)),
@@ -74,16 +78,17 @@ fn sort(functions: &mut [(FunctionId, CallStatistics)], profile: &Profile, by: S
         Sort::Calls => functions.sort_by_key(|(id, cost)| (Reverse((cost.calls, cost.own)), *id)),
         Sort::Name => functions.sort_by(|(a, _), (b, _)| name(*a).cmp(name(*b)).then(a.cmp(b))),
     }
+    functions
 }
 
-fn row(profile: &Profile, id: FunctionId, cost: CallStatistics) -> Row<7> {
+fn row(profile: &Profile, id: FunctionId, cost: CallStatistics, folder: Option<&Path>) -> Row<7> {
     let (own, own_share) = cost_and_share(profile, cost.own);
     let (total, total_share) = cost_and_share(profile, cost.total);
     let each = |sum: i64, calls: u64| (per_call(profile, sum, calls), Style::Plain);
-    let (name, place) = name_and_path(profile.functions().function(id));
+    let (name, place) = name_and_path(profile.functions().function(id), folder);
     Row {
         numbers: [
-            (calls(cost), Style::Plain),
+            (if profile.measure() == Measure::Calls { String::new() } else { calls(cost) }, Style::Plain),
             own,
             own_share,
             total,

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use crate::aggregate::{Children, NodeId, Profile, View};
+use crate::aggregate::{Children, Measure, NodeId, Profile, View};
 use crate::text::place::name_and_place;
 use crate::text::rows::{Layout, Row, write_rows};
 use crate::text::style::{Style, width};
@@ -113,7 +113,9 @@ impl Lines<'_> {
         let node = self.profile.tree().node(id);
         let guides = self.guides(depth, format!("{before}{branch}"));
         let mut row = self.row(node.cost.total, node.cost.own, guides);
-        row.numbers[3].0 = count_text(node.cost.calls);
+        if self.profile.measure() != Measure::Calls {
+            row.numbers[3].0 = count_text(node.cost.calls);
+        }
         let functions = self.profile.functions();
         let (name, place) = name_and_place(functions, functions.frame(node.frame));
         (row.name.0, row.place) = (name, place);

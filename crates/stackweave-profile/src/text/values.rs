@@ -17,7 +17,7 @@ pub(crate) fn value(measure: Measure, value: f64) -> String {
     match measure {
         Measure::WallTime => time(value),
         Measure::AllocatedBytes | Measure::LiveBytes | Measure::PeakBytes | Measure::TemporaryBytes => bytes(value),
-        Measure::Samples | Measure::Allocations => count(value),
+        Measure::Calls | Measure::Samples | Measure::Allocations => count(value),
     }
 }
 

@@ -87,6 +87,7 @@ fn columns(measure: Measure) -> Vec<Column> {
     let counted = |name| Column { name, unit: "count", value: |cost| i64::try_from(cost.calls).unwrap_or(i64::MAX) };
     match measure {
         Measure::WallTime => vec![own("wall", "nanoseconds"), counted("calls")],
+        Measure::Calls => vec![counted("calls")],
         Measure::Samples => vec![own("samples", "count")],
         Measure::AllocatedBytes | Measure::Allocations => vec![own("alloc_space", "bytes"), counted("alloc_objects")],
         Measure::LiveBytes => vec![own("inuse_space", "bytes"), counted("inuse_objects")],

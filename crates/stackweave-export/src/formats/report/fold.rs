@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use stackweave_profile::{Measure, Profile};
+use stackweave_profile::Profile;
 
 /// A node of a tree as the page gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) struct Folded {
 pub(super) fn folded(profile: &Profile, most: usize) -> Vec<Folded> {
     let nodes = profile.tree().nodes();
     let stays = staying(profile, most.max(1));
-    let moves_calls = profile.measure() != Measure::WallTime;
+    let moves_calls = !profile.measure().counts_calls();
     let mut places: Vec<usize> = Vec::with_capacity(nodes.len());
     let mut kept: Vec<Folded> = Vec::with_capacity(most.min(nodes.len()));
     for (id, node) in nodes.iter().enumerate() {

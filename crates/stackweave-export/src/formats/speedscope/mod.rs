@@ -36,7 +36,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
             is_first = false;
             let mut profile = ThreadProfile { source, frames: &mut frames, thread, measure };
             match measure {
-                Measure::WallTime => profile.write_evented(out)?,
+                Measure::WallTime | Measure::Calls => profile.write_evented(out)?,
                 Measure::LiveBytes | Measure::PeakBytes | Measure::TemporaryBytes => {
                     profile.write_costs(&costs, out)?;
                 }
@@ -176,7 +176,7 @@ impl ThreadProfile<'_, '_> {
     fn write_sampled_head(&self, out: &mut dyn Write) -> io::Result<()> {
         let unit = match self.measure {
             Measure::AllocatedBytes | Measure::LiveBytes | Measure::PeakBytes | Measure::TemporaryBytes => "bytes",
-            Measure::WallTime | Measure::Samples | Measure::Allocations => "none",
+            Measure::WallTime | Measure::Calls | Measure::Samples | Measure::Allocations => "none",
         };
         self.write_head("sampled", unit, out)?;
         write!(out, ",\"startValue\":0,\"endValue\":{},\"samples\":[", self.thread.total)

@@ -54,7 +54,7 @@ impl Phases<'_> {
         };
         let each = |sum: i64, calls: u64| plain(per_call(sum, calls));
         let ([own, own_share], [total, total_share]) = (shared(cost.own), shared(cost.total));
-        let (name, place) = name_and_path(self.report.functions.function(row.function));
+        let (name, place) = name_and_path(self.report.functions.function(row.function), None);
         Row {
             numbers: [
                 plain(calls(cost)),

@@ -38,7 +38,7 @@ impl Phases<'_> {
     fn run(&mut self, run: &RunRow, numbers: usize) -> io::Result<()> {
         let colour = self.options.colour;
         let function = self.report.functions.function(run.function);
-        let (name, place) = name_and_path(function);
+        let (name, place) = name_and_path(function, None);
         let (state, style) = state(run);
         let start = format!("{:>numbers$}  {:>8}  {state:<6}  ", run.number, time(run.duration_ns));
         let left = self.options.width.map(|columns| columns.saturating_sub(width(&start)).max(20));
