@@ -37,5 +37,6 @@ class Command(RecordingCase):
     def test_what_can_not_be_done_is_one_sentence_and_a_status(self):
         said = self.command("tree", "gone.swv", status=1)[1]
         self.assertRegex(said, r"\Astackweave: .*gone\.swv.*\n\Z")
-        self.assertIn("Usage", self.command("paint", status=2)[1])
+        said = self.command("paint", status=2)[1]
+        self.assertEqual(said, "stackweave: there is no command paint; see stackweave --help\n")
         self.assertIn("merge", self.command("--help")[0])

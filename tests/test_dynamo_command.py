@@ -192,7 +192,7 @@ class Said(DynamoCommandCase):
     def test_help_has_examples(self):
         status, output, errors = self.run_in(self.folder, [*self.command, "--help"])
         self.assertEqual((status, errors), (0, b""))
-        for word in (b"examples:", b"--no-phases", b"stackweave phases FILE"):
+        for word in (b"Examples:", b"--no-phases", b"stackweave phases FILE"):
             self.assertIn(word, output)
         self.assertNotIn(b"--ring", output)
         self.assertIn(b"dynamo", self.run_in(self.folder, [PYTHON, "-m", "stackweave", "--help"])[1])

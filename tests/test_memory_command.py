@@ -116,7 +116,7 @@ class Said(MemoryCommandCase):
     def test_help_has_examples(self):
         status, output, errors = self.run_in(self.folder, [*self.command, "--help"])
         self.assertEqual((status, errors), (0, b""))
-        for word in (b"examples:", b"--python-allocators", b"stackweave heap FILE"):
+        for word in (b"Examples:", b"--python-allocators", b"stackweave heap FILE"):
             self.assertIn(word, output)
         self.assertIn(b"memory", self.run_in(self.folder, [PYTHON, "-m", "stackweave", "--help"])[1])
 

@@ -153,7 +153,7 @@ class Said(TraceCommandCase):
     def test_help_has_examples(self):
         status, output, errors = self.run_in(self.folder, [*TRACE, "--help"])
         self.assertEqual((status, errors), (0, b""))
-        for word in (b"examples:", b"--min-duration", b"stackweave top FILE"):
+        for word in (b"Examples:", b"--min-duration", b"stackweave top FILE"):
             self.assertIn(word, output)
         self.assertIn(b"trace", self.run_in(self.folder, [PYTHON, "-m", "stackweave", "--help"])[1])
 

@@ -15,8 +15,11 @@ _IN_PYTHON = {
 
 
 def main() -> int:
-    if len(sys.argv) > 1 and sys.argv[1] in _IN_PYTHON:
-        return _run_here(sys.argv)
+    arguments = sys.argv
+    if arguments[1:2] == ["help"] and len(arguments) > 2 and arguments[2] in _IN_PYTHON:
+        arguments = [arguments[0], arguments[2], "--help"]
+    if len(arguments) > 1 and arguments[1] in _IN_PYTHON:
+        return _run_here(arguments)
     import signal
 
     # The command is one call into native code, which Python's own handler would not interrupt.

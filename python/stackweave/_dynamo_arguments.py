@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     import argparse
 
 DESCRIPTION = """\
-Run a Python program, and record where the time of torch.compile goes: each compilation, each function that Dynamo
-traces, and the phases after it (AOTAutograd, Inductor, code generation, Triton). The program notices nothing: its
-arguments, its output, its exit status and its signals are those of a plain run."""
+Record where the time of torch.compile goes in a Python program: each compilation, each function that Dynamo traces,
+and the phases after it (AOTAutograd, Inductor, code generation, Triton). The program notices nothing: its arguments,
+its output, its exit status and its signals are those of a plain run."""
 EXAMPLES = """\
-examples:
+Examples:
   stackweave dynamo train.py --epochs 2           record train.py with its arguments
   stackweave dynamo -o compile.swv -m pytest -k compile
                                                   record a module, to compile.swv
@@ -26,7 +26,8 @@ examples:
 
 SIZE is a number of bytes or 64MB, 1GiB.
 
-then:
+Then:
+  stackweave report FILE                          a page with all of it: runs, timeline, flame graphs
   stackweave phases FILE                          the compilations, and the functions that cost most
   stackweave export FILE -o compile.svg --time-order
                                                   a flame graph in the order of time

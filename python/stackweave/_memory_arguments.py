@@ -10,10 +10,10 @@ from ._command_arguments import parse as parse_with
 from ._memory_options import MEMORY
 
 DESCRIPTION = """\
-Run a Python program, and record every allocation that it makes, with its Python and native stack. The program
-notices nothing: its arguments, its output, its exit status and its signals are those of a plain run."""
+Record every allocation that a Python program makes, with its Python and native stack: peak, leaks, temporary blocks.
+The program notices nothing: its arguments, its output, its exit status and its signals are those of a plain run."""
 EXAMPLES = """\
-examples:
+Examples:
   stackweave memory train.py --epochs 2           record train.py with its arguments
   stackweave memory -o run.swv -m pytest tests    record a module, to run.swv
   stackweave memory --aggregate server.py         figures for each stack only: a small file, however long it runs
@@ -24,9 +24,10 @@ examples:
 
 SIZE is a number of bytes or 64MB, 1GiB.
 
-then:
+Then:
+  stackweave report FILE                          a page with all of it: curve, flame graphs, sources
   stackweave heap FILE                            peak, leaks, sizes and the curve over time
-  stackweave tree FILE                            who called whom, by their share of the peak
+  stackweave flame FILE                           who called whom, by their share of the peak
   stackweave export FILE -o peak.svg              a flame graph of the peak; also tables and a dozen formats"""
 
 

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     import argparse
 
 DESCRIPTION = """\
-Run a Python program, and record every call that it makes. The program notices nothing: its arguments,
-its output, its exit status and its signals are those of a plain run."""
+Record every call that a Python program makes: who called whom, when, and how long it took.
+The program notices nothing: its arguments, its output, its exit status and its signals are those of a plain run."""
 EXAMPLES = """\
-examples:
+Examples:
   stackweave trace train.py --epochs 2            record train.py with its arguments
   stackweave trace -o run.swv -m pytest tests     record a module, to run.swv
   stackweave trace --demote --min-duration 10us app.py
@@ -26,9 +26,9 @@ examples:
 PATTERN is a part of a name, or module:NAME, file:NAME or function:NAME, with * and ? for any text and character.
 TIME is a number of seconds or 10us, 1.5ms; SIZE is a number of bytes or 64MB, 1GiB.
 
-then:
-  stackweave top FILE                             the functions that cost most
-  stackweave tree FILE                            who called whom
+Then:
+  stackweave report FILE                          a page with all of it: flame graphs, timeline, sources
+  stackweave top FILE                             the functions that cost most; also tree and flame
   stackweave export FILE -o trace.pftrace         for ui.perfetto.dev; also pstats, flame graphs and nine more"""
 
 

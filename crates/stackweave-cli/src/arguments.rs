@@ -5,16 +5,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::completions::Completions;
+use crate::examples;
 use crate::flame::Flame;
 use crate::live::Live;
+use crate::screen::ColourChoice;
 use crate::stacks::Stacks;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Record what a program does, and show what it cost.
+/// Record what a Python program does, and show what it cost: Python and native code in one stack.
 #[derive(Debug, Parser)]
 #[command(name = "stackweave", version, disable_help_subcommand = true)]
-#[command(after_help = "A RECORDING is a file (.swv), or a folder with one file for each process.")]
+#[command(after_help = "stackweave help COMMAND tells more, with examples.\n\
+    A RECORDING is a file (.swv), or a folder with one file for each process.")]
 pub(crate) struct Program {
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_possible_values = true)]
+    #[arg(help = "When colours are used: auto, always or never [default: auto]", hide_default_value = true)]
+    pub(crate) color: ColourChoice,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -38,30 +44,50 @@ pub(crate) enum Command {
     /// Watch a recording while it is made
     Live(Live),
     /// Tell what is in a recording, and whether it is whole
+    #[command(after_help = examples::INFO)]
     Info(Info),
     /// Show how much memory a program took, who took it, and what is left
+    #[command(after_help = examples::HEAP)]
     Heap(Heap),
     /// Show how long phases took, in all and in each run: of a compiler, a planner, a build
+    #[command(after_help = examples::PHASES)]
     Phases(Phases),
     /// Show who called whom, and what it cost
+    #[command(after_help = examples::TREE)]
     Tree(Tree),
     /// Show the functions that cost most
+    #[command(after_help = examples::TOP)]
     Top(Top),
-    /// Draw a flame graph in the terminal
+    /// Draw a flame graph in the terminal: who called whom, as wide as it cost
+    #[command(after_help = examples::FLAME)]
     Flame(Flame),
     /// Show what costs more, or less, than before
+    #[command(after_help = examples::DIFF)]
     Diff(Diff),
-    /// Write one page with everything in it: flame graphs, timeline, functions, memory, sources
+    /// Write one page with all of it: flame graphs, timeline, functions, memory, sources
+    #[command(after_help = examples::REPORT)]
     Report(Report),
     /// Write a recording in the format of a viewer
+    #[command(after_help = examples::EXPORT)]
     Export(Export),
     /// Put the recordings of many processes or machines into one file
+    #[command(after_help = examples::MERGE)]
     Merge(Merge),
     /// Tell how well stacks are captured here, and what would help
     #[command(disable_help_flag = true)]
     Doctor(RunPython),
-    /// Write completions for a shell
+    /// Write completions of commands, options and files for a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions(Completions),
+    /// Tell more about a command, with examples
+    Help(Help),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Help {
+    /// The command; if not given, all are listed
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
 }
 
 /// The rest is for the Python package, which knows what can be recorded.
@@ -89,7 +115,7 @@ pub(crate) struct Tree {
     /// Recordings to look at, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) selection: Selection,
     /// Show at most this many levels
     #[arg(long, value_name = "LEVELS")]
@@ -97,6 +123,9 @@ pub(crate) struct Tree {
     /// Leave out what has less than this share of the total, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     pub(crate) min: f64,
+    /// Write JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -104,7 +133,7 @@ pub(crate) struct Top {
     /// Recordings to look at, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) selection: Selection,
     /// Show this many functions
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
@@ -112,6 +141,9 @@ pub(crate) struct Top {
     /// What the functions are ordered by
     #[arg(long, value_enum, default_value_t = Order::Own)]
     pub(crate) sort: Order,
+    /// Write JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -120,7 +152,7 @@ pub(crate) struct Diff {
     pub(crate) before: PathBuf,
     /// The recording after it
     pub(crate) after: PathBuf,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) selection: Selection,
     /// Show this many functions
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
@@ -131,6 +163,15 @@ pub(crate) struct Diff {
     /// Compare paths of calls, and not functions
     #[arg(long)]
     pub(crate) paths: bool,
+    /// Fail, with status 3, if what is selected grew by more than this
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    pub(crate) fail_above: Option<f64>,
+    /// Fail, with status 3, if a function itself grew by more than this of all that was selected before
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    pub(crate) fail_above_each: Option<f64>,
+    /// Write JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -156,7 +197,7 @@ pub(crate) struct Report {
     /// Replace the file, whatever it is
     #[arg(short, long)]
     pub(crate) force: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) extent: Extent,
 }
 
@@ -165,9 +206,8 @@ pub(crate) struct Export {
     /// Recordings to export, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    /// The format: report, pstats, chrome, perfetto, speedscope, pprof, folded, flamegraph, callgraph, dot, firefox, json, parquet; of
-    /// memory pytorch, allocations, memory-curve;
-    /// if not given, the name of the output tells it
+    /// The format: report, pstats, chrome, perfetto, speedscope, pprof, folded, flamegraph, callgraph, dot, firefox, json,
+    /// parquet; of memory pytorch, allocations, memory-curve; if not given, the name of the output tells it
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
     /// The file to write (for parquet, a folder); if not given, the recording's name with the format's end
@@ -188,7 +228,7 @@ pub(crate) struct Export {
     /// Leave out the texts of source files from a report
     #[arg(long)]
     pub(crate) no_sources: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) selection: Selection,
 }
 
@@ -215,7 +255,7 @@ pub(crate) struct Heap {
     /// A block is temporary if its thread took at most this many others until it was freed; if not given, as recorded
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..1024))]
     pub(crate) temporary: Option<u32>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) part: Part,
 }
 
@@ -256,7 +296,7 @@ pub(crate) struct Phases {
     /// What the functions are ordered by
     #[arg(long, value_enum, default_value_t = PhaseOrder::Own)]
     pub(crate) sort: PhaseOrder,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) part: Part,
 }
 
@@ -289,13 +329,14 @@ pub(crate) struct Merge {
 /// Which part of a recording is looked at, and how.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// What is counted; if not given, what the recording is about
-    #[arg(long, value_enum, value_name = "WHAT")]
+    /// What is counted: time, calls, samples, bytes or allocations (all), live (not freed), peak or temporary (freed soon); if
+    /// not given, what the recording is about
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub(crate) measure: Option<Counted>,
     /// Of measures of memory: this device's, and not the process's own
     #[arg(long, value_name = "NUMBER")]
     pub(crate) device: Option<u32>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) part: Part,
 }
 
@@ -305,7 +346,7 @@ pub(crate) struct Part {
     /// Show the internals of the interpreter and of libraries too
     #[arg(long)]
     pub(crate) all: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) extent: Extent,
     /// Only functions that match: a part of the name, file or module, or a pattern like function:Model.* or file:*/nn/*
     #[arg(long, value_name = "PATTERN")]
@@ -339,6 +380,8 @@ pub(crate) struct Extent {
 pub(crate) enum Counted {
     /// Wall time, in what began and ended
     Time,
+    /// How often functions were called: the same on every machine
+    Calls,
     /// Stacks that were seen
     Samples,
     /// Bytes that were allocated
@@ -380,6 +423,12 @@ fn time(text: &str) -> Result<Duration, String> {
         units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds))).unwrap_or((text, &1.0));
     let value: f64 = number.trim().parse().map_err(|_| "write a time like 1.5s or 200ms".to_owned())?;
     Duration::try_from_secs_f64(value * seconds).map_err(|_| "a time can't be negative".to_owned())
+}
+
+/// A number that is not negative, with or without its sign.
+fn percent(text: &str) -> Result<f64, String> {
+    let value = text.trim_end_matches('%').trim().parse::<f64>().ok();
+    value.filter(|value| value.is_finite() && *value >= 0.0).ok_or_else(|| "write a number like 5 or 2.5".to_owned())
 }
 
 #[cfg(test)]

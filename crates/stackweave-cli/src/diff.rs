@@ -3,23 +3,44 @@
 use stackweave_profile::{Diff as ProfileDiff, DiffOptions, write_diff};
 
 use crate::arguments::Diff;
+use crate::diff_gate::{Gate, Sides};
+use crate::diff_json;
 use crate::failure::Failure;
-use crate::selection::{Screen, show};
+use crate::screen::{Screen, show};
 
 pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
+    let gate = Gate { total: arguments.fail_above, each: arguments.fail_above_each };
+    let has_filter = !arguments.selection.part.view().filter.is_empty();
+    if arguments.shares && gate.total.is_some() && !has_filter {
+        return Err(Failure::new(
+            "the shares of everything are 100 % always: --fail-above needs --only beside --shares",
+        ));
+    }
     let before = arguments.selection.profile(&[&arguments.before])?;
     let after = arguments.selection.profile(&[&arguments.after])?;
     let view = arguments.selection.part.view();
-    let diff = ProfileDiff::of(&before.profile.view(&view), &after.profile.view(&view), arguments.shares);
+    let sides = [before.profile.view(&view), after.profile.view(&view)];
+    let diff = ProfileDiff::of(&sides[0], &sides[1], arguments.shares);
     let diff = diff.map_err(|error| Failure::new(format!("{error}; --measure chooses what both count")))?;
-    let Screen { width, colour } = Screen::of_output();
+    let selected = Sides { diff: &diff, selected: sides.each_ref().map(|side| side.total() - side.without_frame()) };
+    let verdict = gate.judge(&selected);
+    let Screen { width, colour, .. } = Screen::of_output();
     let options = DiffOptions {
         by_path: arguments.paths,
         limit: Some(arguments.number),
         width,
         colour,
+        folder: std::env::current_dir().ok(),
         ..DiffOptions::default()
     };
     let remarks = [before.remarks, after.remarks].concat();
-    show(&remarks, |out| write_diff(out, &diff, &options))
+    if arguments.json {
+        show(&[], |out| diff_json::write(out, &selected, &options, (&verdict, &remarks)))?;
+    } else {
+        show(&remarks, |out| write_diff(out, &diff, &options))?;
+    }
+    match verdict.sentence {
+        Some(sentence) => Err(Failure::Gate(sentence)),
+        None => Ok(()),
+    }
 }

@@ -3,20 +3,28 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stackweave_export::{ExportOptions, Format, export};
+use stackweave_export::{ExportError, ExportOptions, Format, export};
 use stackweave_profile::Measure;
 use stackweave_recording::Recording;
 use stackweave_symbolize::{Options, Symbolizer};
 
-use crate::arguments::Export;
+use crate::arguments::{Counted, Export};
 use crate::failure::Failure;
+use crate::interrupt::Writing;
+use crate::opening::{check_output, open};
 use crate::progress::Progress;
 
 pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
     let format = format(arguments)?;
+    if matches!(arguments.selection.measure, Some(Counted::Calls)) {
+        return Err(Failure::new(
+            "exports have calls beside time: leave out --measure; top, tree, flame and diff count calls",
+        ));
+    }
     let output = arguments.output.clone().unwrap_or_else(|| beside(&arguments.recordings[0], format));
+    check_output(&output)?;
     let recording = arguments.selection.part.extent.recording(&arguments.recordings)?;
-    let before = arguments.before.as_deref().map(Recording::open).transpose().map_err(Failure::new)?;
+    let before = arguments.before.as_deref().map(|path| open(&[path])).transpose()?;
     let is_said = arguments.selection.part.has_view();
     let options = ExportOptions {
         part: arguments.selection.options()?,
@@ -41,10 +49,12 @@ pub(crate) fn export_to(
 ) -> Result<String, Failure> {
     let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
     let mut progress = Progress::new("Exporting", recording.bytes());
+    let writing = Writing::new(output);
     let done = export(recording, format, output, options, (Some(&symbolizer), &mut |bytes| progress.at(bytes)));
-    drop(progress);
+    drop((writing, progress));
     let done = done.map_err(|error| match error {
-        stackweave_export::ExportError::Exists(_) => Failure::new(format!("{error}; --force replaces it")),
+        ExportError::Exists(_) => Failure::new(format!("{error}; --force replaces it")),
+        ExportError::Write(..) => Failure::new(format!("{error}; --output names another place")),
         _ => Failure::new(error),
     })?;
     let mut said = io::stderr().lock();

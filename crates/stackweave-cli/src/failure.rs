@@ -3,11 +3,13 @@
 use std::fmt::{self, Display};
 use std::io;
 
-/// One sentence for the user. Its exit status is 1; that of wrong arguments is 2.
+/// One sentence for the user.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Something is wrong, and the sentence says what.
     Sentence(String),
+    /// All was done, and what was found is not what is allowed.
+    Gate(String),
     /// Nobody reads the output any more: that is no failure, and needs no word.
     Closed,
 }
@@ -24,12 +26,21 @@ impl Failure {
             _ => Self::Sentence(format!("can't write to standard output: {error}")),
         }
     }
+
+    /// The exit status. That of wrong arguments is 2.
+    pub(crate) const fn status(&self) -> u8 {
+        match self {
+            Self::Sentence(_) => 1,
+            Self::Gate(_) => 3,
+            Self::Closed => 0,
+        }
+    }
 }
 
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sentence(sentence) => f.write_str(sentence),
+            Self::Sentence(sentence) | Self::Gate(sentence) => f.write_str(sentence),
             Self::Closed => Ok(()),
         }
     }

@@ -3,16 +3,78 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use stackweave_profile::{FlameOptions, FlameShape, FlameTree, Pattern, write_flame};
 
+use crate::arguments::Selection;
 use crate::failure::Failure;
+use crate::flame_json;
+use crate::screen::{Screen, show};
 
 #[derive(Debug, Args)]
 pub(crate) struct Flame {
     /// Recordings to look at, together
-    #[arg(value_name = "RECORDING", required = true)]
+    #[arg(value_name = "RECORDING", required = true, value_hint = clap::ValueHint::FilePath)]
     pub(crate) recordings: Vec<PathBuf>,
+    /// Only what this function did, from there on: a part of its name, or a pattern as of --only
+    #[arg(long, value_name = "FUNCTION")]
+    pub(crate) root: Option<Pattern>,
+    /// Begin with what cost something itself, and go on to who called it
+    #[arg(long)]
+    pub(crate) bottom_up: bool,
+    /// Show at most this many levels; if not given, as many as the screen has lines
+    #[arg(long, value_name = "LEVELS")]
+    pub(crate) depth: Option<usize>,
+    /// How many columns it takes; if not given, those of the screen, or 100
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..=10_000))]
+    pub(crate) width: Option<u16>,
+    /// Write JSON, for programs: the form of d3-flame-graph
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten, next_help_heading = "What is looked at")]
+    pub(crate) selection: Selection,
 }
 
+const WIDTH: usize = 100;
+/// Lines that are not levels: the whole, the notes, and the next prompt.
+const BESIDES: usize = 3;
+
 pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
-    Err(Failure::new(format!("{arguments:?} is not there yet")))
+    let mut selected = arguments.selection.profile(&arguments.recordings)?;
+    let profile = selected.profile.view(&arguments.selection.part.view());
+    let screen = Screen::of_output();
+    let width = arguments.width.map_or_else(|| screen.width.unwrap_or(WIDTH), usize::from);
+    let mut shape = FlameShape {
+        root: arguments.root.clone(),
+        bottom_up: arguments.bottom_up,
+        max_depth: arguments.depth,
+        ..FlameShape::default()
+    };
+    if arguments.json {
+        shape.max_depth = Some(arguments.depth.unwrap_or(flame_json::MOST_LEVELS));
+        let tree = FlameTree::of(&profile, &shape);
+        check_root(arguments, &tree)?;
+        if arguments.depth.is_none() && tree.deepest > tree.depth() {
+            let deeper = tree.deepest - tree.depth();
+            selected.remarks.push(format!("{deeper} more levels are left out; --depth shows them."));
+        }
+        return show(&[], |out| flame_json::write(out, &tree, &selected.remarks));
+    }
+    let options = FlameOptions { width, palette: screen.palette() };
+    let lines = screen.height.map(|height| height.saturating_sub(BESIDES).max(1));
+    shape.max_depth = arguments.depth.or(lines);
+    // What is drawn may be a part of the whole, which is known only now.
+    let whole = FlameTree::of(&profile, &FlameShape { max_depth: Some(0), least: i64::MAX, ..shape.clone() });
+    check_root(arguments, &whole)?;
+    shape.least = options.least(whole.boxes[0].value);
+    let tree = FlameTree::of(&profile, &shape);
+    show(&selected.remarks, |out| write_flame(out, &tree, &options))
+}
+
+fn check_root(arguments: &Flame, tree: &FlameTree) -> Result<(), Failure> {
+    match &arguments.root {
+        Some(_) if tree.boxes[0].value == 0 => Err(Failure::new(
+            "nothing that is shown has a function like that of --root; stackweave top lists the functions",
+        )),
+        _ => Ok(()),
+    }
 }

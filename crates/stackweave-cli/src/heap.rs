@@ -8,7 +8,7 @@ use crate::arguments::{Heap, Shown};
 use crate::failure::Failure;
 use crate::heap_json;
 use crate::progress::Progress;
-use crate::selection::{Screen, show};
+use crate::screen::{Screen, show};
 
 pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     let recording = arguments.part.extent.recording(&arguments.recordings)?;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     }
     let mut remarks = recording.report();
     remarks.append(&mut report.remarks);
-    let Screen { width, colour } = Screen::of_output();
+    let Screen { width, colour, .. } = Screen::of_output();
     let options = HeapOptions {
         view: arguments.view.into(),
         limit: arguments.number,

@@ -2,14 +2,13 @@
 
 use std::io::{self, BufWriter, Write};
 
-use stackweave_recording::Recording;
-
 use crate::arguments::Info;
 use crate::failure::Failure;
+use crate::opening::open;
 use crate::{info_json, info_text};
 
 pub(crate) fn run(arguments: &Info) -> Result<(), Failure> {
-    let recording = Recording::open_all(&arguments.recordings).map_err(Failure::new)?;
+    let recording = open(&arguments.recordings)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let written =
         if arguments.json { info_json::write(&mut out, &recording) } else { info_text::write(&mut out, &recording) };

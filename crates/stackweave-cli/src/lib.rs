@@ -8,21 +8,33 @@ mod browser;
 mod calendar;
 mod completions;
 mod diff;
+mod diff_gate;
+mod diff_json;
+mod examples;
 mod export;
 mod failure;
 mod flame;
+mod flame_json;
 mod heap;
 mod heap_json;
+mod help;
 mod info;
 mod info_json;
 mod info_text;
+mod interrupt;
+mod json_tree;
+mod json_values;
 mod live;
 mod merge;
+mod opening;
 mod phases;
 mod phases_json;
 mod progress;
+mod python_commands;
+mod refusal;
 mod report;
 mod run_python;
+mod screen;
 mod selection;
 mod short_name;
 mod stacks;
@@ -30,32 +42,51 @@ mod stacks_json;
 mod stacks_text;
 mod top;
 mod tree;
+mod tree_json;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use arguments::{Command, Program};
 use failure::Failure;
+use screen::ColourChoice;
 
 /// Runs the command with these arguments, the name of the program first. Writes to standard output and error.
 ///
-/// The exit status is 0, or 1 after one sentence on standard error; 2 where the arguments are wrong.
+/// The exit status is 0, or 1 after one sentence on standard error; 2 where the arguments are wrong, 3 where a gate did not
+/// pass.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let program = match Program::try_parse_from(arguments) {
+    let given = arguments.into_iter().skip(1);
+    let arguments = help::asked_otherwise(std::iter::once("stackweave".into()).chain(given).collect());
+    let colour = ColourChoice::said(&arguments);
+    colour.choose();
+    let mut command = help::with_page(Program::command(), colour);
+    if arguments.len() <= 1 {
+        let _ = command.print_help();
+        return 0;
+    }
+    let parsed = command.try_get_matches_from_mut(&arguments);
+    let program = match parsed.and_then(|matches| Program::from_arg_matches(&matches)) {
         Ok(program) => program,
-        Err(said) => {
-            // Help and version are told in the same way, on standard output and with status 0.
+        // Help and version are told in the same way, on standard output.
+        Err(said) if !said.use_stderr() => {
             let _ = said.print();
-            return if said.use_stderr() { 2 } else { 0 };
+            return 0;
+        }
+        Err(wrong) => {
+            let _ = writeln!(io::stderr(), "{}", refusal::sentence(&wrong, &command, &arguments));
+            return 2;
         }
     };
     match execute(program.command) {
-        Ok(()) | Err(Failure::Closed) => 0,
+        Ok(()) => 0,
         Err(failure) => {
-            let _ = writeln!(io::stderr(), "stackweave: {failure}");
-            1
+            if !matches!(failure, Failure::Closed) {
+                let _ = writeln!(io::stderr(), "stackweave: {failure}");
+            }
+            failure.status()
         }
     }
 }
@@ -80,5 +111,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Export(arguments) => export::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
+        // It was made that command's own --help.
+        Command::Help(_) => Ok(()),
     }
 }

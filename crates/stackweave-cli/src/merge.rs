@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
-use stackweave_recording::{Recording, merge_to};
+use stackweave_recording::merge_to;
 
 use crate::arguments::Merge;
 use crate::failure::Failure;
+use crate::interrupt::Writing;
+use crate::opening::{check_output, open};
 use crate::progress::Progress;
 
 pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
@@ -13,10 +15,12 @@ pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
     if !arguments.force && output.exists() {
         return Err(Failure::new(format!("{} is there already; --force replaces it", output.display())));
     }
-    let recording = Recording::open_all(&arguments.recordings).map_err(Failure::new)?;
+    check_output(output)?;
+    let recording = open(&arguments.recordings)?;
     let mut progress = Progress::new("Merging", recording.bytes());
+    let writing = Writing::new(output);
     let done = merge_to(&recording, output, &mut |bytes| progress.at(bytes)).map_err(Failure::new)?;
-    drop(progress);
+    drop((writing, progress));
     let mut said = recording.report();
     said.push(format!(
         "{}: {} processes, {} events, {} bytes.",

@@ -9,7 +9,7 @@ use crate::arguments::{PhaseOrder, Phases};
 use crate::failure::Failure;
 use crate::phases_json;
 use crate::progress::Progress;
-use crate::selection::{Screen, show};
+use crate::screen::{Screen, show};
 
 pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
     let recording = arguments.part.extent.recording(&arguments.recordings)?;
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
     if report.rows.is_empty() {
         remarks.push("No phases here.".to_owned());
     }
-    let Screen { width, colour } = Screen::of_output();
+    let Screen { width, colour, .. } = Screen::of_output();
     let options = PhasesOptions {
         sort: arguments.sort.into(),
         limit: Some(arguments.number),

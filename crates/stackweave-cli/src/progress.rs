@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::interrupt;
+
 /// Work that is done sooner shows nothing.
 const PATIENCE: Duration = Duration::from_millis(700);
 const EVERY: Duration = Duration::from_millis(100);
@@ -24,6 +26,9 @@ impl Progress {
     /// For work on that many bytes.
     pub(crate) fn new(what: &'static str, total: u64) -> Self {
         let is_terminal = io::stderr().is_terminal();
+        if is_terminal {
+            interrupt::watch();
+        }
         Self { what, total, began: Instant::now(), shown: None, bar: None, is_terminal }
     }
 
@@ -33,6 +38,7 @@ impl Progress {
             return;
         }
         self.shown = Some(Instant::now());
+        interrupt::has_bar(true);
         self.bar.get_or_insert_with(|| bar(self.what, self.total)).set_position(done);
     }
 }
@@ -41,6 +47,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+            interrupt::has_bar(false);
         }
     }
 }

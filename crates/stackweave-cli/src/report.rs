@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 
 use stackweave_export::{ExportOptions, Format, is_report};
 use stackweave_profile::AggregateOptions;
-use stackweave_recording::Recording;
 
 use crate::arguments::Report;
 use crate::browser;
 use crate::export::{beside, export_to};
 use crate::failure::Failure;
+use crate::opening::{check_output, open};
 
 pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
     let output = arguments.output.clone().unwrap_or_else(|| beside(&arguments.recordings[0], Format::Report));
+    check_output(&output)?;
     let recording = arguments.extent.recording(&arguments.recordings)?;
-    let before = arguments.before.as_deref().map(Recording::open).transpose().map_err(Failure::new)?;
+    let before = arguments.before.as_deref().map(|path| open(&[path])).transpose()?;
     let part = AggregateOptions {
         threads: arguments.extent.thread.clone(),
         range: arguments.extent.range()?,

@@ -1,6 +1,5 @@
 //! From the arguments to a profile: which part of recordings is looked at, and how.
 
-use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use stackweave_symbolize::{Options, Symbolizer};
 
 use crate::arguments::{Counted, Extent, Kind, Part, Selection};
 use crate::failure::Failure;
+use crate::opening::open;
 use crate::progress::Progress;
 
 /// A profile of what was asked for, and what has to be said about it.
@@ -38,9 +38,28 @@ impl Selection {
             remarks.extend(memory::remarks(processes, profile.measure(), self.part.extent.range()?.is_some()));
         }
         if profile.tree().nodes().len() == 1 {
+            self.check_measure(processes, profile.measure())?;
             remarks.push(format!("Nothing here counts as {}.", profile.measure().describe()));
         }
         Ok(Selected { profile, remarks })
+    }
+
+    /// Fails where the whole recording has nothing of a measure that was asked for.
+    fn check_measure(&self, processes: &[ProcessRecording], measure: Measure) -> Result<(), Failure> {
+        let extent = &self.part.extent;
+        if self.measure.is_none() || !extent.thread.is_empty() || extent.range()?.is_some() || self.device.is_some() {
+            return Ok(());
+        }
+        let options = AggregateOptions { measure: None, ..self.options()? };
+        let other = aggregate(processes, &options, None, &mut |_| {}).map_err(Failure::new)?.merged();
+        if other.tree().nodes().len() == 1 {
+            return Ok(());
+        }
+        let (asked, there) = (measure.describe(), other.measure());
+        Err(Failure::new(format!(
+            "nothing here counts as {asked}: the recording is about {}; --measure {there} shows it",
+            there.describe()
+        )))
     }
 
     pub(crate) fn options(&self) -> Result<AggregateOptions, Failure> {
@@ -72,7 +91,7 @@ impl Part {
 impl Extent {
     /// Opens recordings, with the processes that are asked for.
     pub(crate) fn recording(&self, paths: &[impl AsRef<Path>]) -> Result<Recording, Failure> {
-        let mut recording = Recording::open_all(paths).map_err(Failure::new)?;
+        let mut recording = open(paths)?;
         self.check_processes(&recording)?;
         if !self.process.is_empty() {
             recording.retain(|process| self.process.contains(&process.start().pid));
@@ -107,10 +126,31 @@ impl Extent {
             let only = AggregateOptions { threads: vec![wanted.clone()], ..AggregateOptions::default() };
             let mut threads = processes.iter().flat_map(|process| process.dictionary().threads());
             if !threads.any(|thread| only.takes(Some(thread))) {
-                return Err(Failure::new(format!("there is no thread {wanted}; stackweave info lists the threads")));
+                return Err(Failure::new(format!("there is no thread {wanted}, but {}", threads_of(processes))));
             }
         }
         Ok(())
+    }
+}
+
+/// Threads that are told; the rest is counted.
+const THREADS: usize = 8;
+
+/// Which threads there are, those with most events first.
+fn threads_of(processes: &[ProcessRecording]) -> String {
+    let mut threads: Vec<(u64, String)> = Vec::new();
+    for process in processes {
+        for thread in process.dictionary().threads() {
+            let name = if thread.name.is_empty() { String::new() } else { format!("{} ", thread.name) };
+            threads.push((process.events_of(thread.number), format!("{name}({})", thread.tid)));
+        }
+    }
+    threads.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let names: Vec<&str> = threads.iter().take(THREADS).map(|(_, name)| name.as_str()).collect();
+    match threads.len().saturating_sub(THREADS) {
+        0 if names.is_empty() => "none at all".to_owned(),
+        0 => names.join(", "),
+        more => format!("{}, and {more} more", names.join(", ")),
     }
 }
 
@@ -118,6 +158,7 @@ impl From<Counted> for Measure {
     fn from(counted: Counted) -> Self {
         match counted {
             Counted::Time => Self::WallTime,
+            Counted::Calls => Self::Calls,
             Counted::Samples => Self::Samples,
             Counted::Bytes => Self::AllocatedBytes,
             Counted::Allocations => Self::Allocations,
@@ -138,32 +179,4 @@ impl From<Kind> for FrameKind {
             Kind::Label => Self::Label,
         }
     }
-}
-
-/// What standard output can show.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Screen {
-    /// How many columns a line may have: as many as it needs, where nobody looks.
-    pub(crate) width: Option<usize>,
-    pub(crate) colour: bool,
-}
-
-impl Screen {
-    pub(crate) fn of_output() -> Self {
-        let is_terminal = io::stdout().is_terminal();
-        let width = is_terminal.then(|| console::Term::stdout().size().1.into());
-        let colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { width, colour }
-    }
-}
-
-/// Writes to standard output, and behind that what has to be said to standard error.
-pub(crate) fn show(remarks: &[String], write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))?;
-    let mut error = io::stderr().lock();
-    for remark in remarks {
-        let _ = writeln!(error, "stackweave: {remark}");
-    }
-    Ok(())
 }

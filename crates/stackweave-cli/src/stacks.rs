@@ -5,7 +5,7 @@ use stackweave_core::text_matches;
 use stackweave_remote::{Options, ProcessStacks, ThreadStack, stacks_of};
 
 use crate::failure::Failure;
-use crate::selection::{Screen, show};
+use crate::screen::{Screen, show};
 use crate::{stacks_json, stacks_text};
 
 #[derive(Debug, Args)]

@@ -1,20 +1,64 @@
 //! `stackweave top`: the functions that cost most.
 
-use stackweave_profile::{Sort, TableOptions, write_table};
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+use stackweave_profile::{CallStatistics, FunctionId, Profile, Sort, TableOptions, sorted_functions, write_table};
 
 use crate::arguments::{Order, Top};
 use crate::failure::Failure;
-use crate::selection::{Screen, show};
+use crate::json_values::{cost, function, share, unit};
+use crate::screen::{Screen, show};
 
 pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
     let selected = arguments.selection.profile(&arguments.recordings)?;
-    let Screen { width, colour } = Screen::of_output();
+    let Screen { width, colour, .. } = Screen::of_output();
     let sort = match arguments.sort {
         Order::Own => Sort::Own,
         Order::Total => Sort::Total,
         Order::Calls => Sort::Calls,
     };
+    let view = arguments.selection.part.view();
+    if arguments.json {
+        let profile = selected.profile.view(&view);
+        return show(&[], |out| write_json(out, &profile, (sort, arguments.number), &selected.remarks));
+    }
     let options =
-        TableOptions { sort, limit: Some(arguments.number), width, view: arguments.selection.part.view(), colour };
+        TableOptions { sort, limit: Some(arguments.number), width, view, colour, folder: std::env::current_dir().ok() };
     show(&selected.remarks, |out| write_table(out, &selected.profile, &options))
+}
+
+fn write_json(
+    out: &mut dyn Write,
+    profile: &Profile,
+    (sort, limit): (Sort, usize),
+    remarks: &[String],
+) -> io::Result<()> {
+    let functions = sorted_functions(profile, sort);
+    let rows: Vec<Value> = functions.iter().take(limit).map(|(id, of)| row(profile, *id, *of)).collect();
+    let whole = json!({
+        "measure": profile.measure().as_str(),
+        "unit": unit(profile.measure()),
+        "total": cost(profile.measure(), profile.total()),
+        "left_out": functions.len() - rows.len(),
+        "functions": rows,
+        "remarks": remarks,
+    });
+    serde_json::to_writer_pretty(&mut *out, &whole)?;
+    writeln!(out)
+}
+
+fn row(profile: &Profile, id: FunctionId, of: CallStatistics) -> Value {
+    let (measure, whole) = (profile.measure(), profile.total());
+    let mut row = function(profile.functions().function(id));
+    let figures = [
+        ("calls", json!(of.calls)),
+        ("primitive_calls", json!(of.primitive_calls)),
+        ("own", cost(measure, of.own)),
+        ("own_share", share(of.own, whole)),
+        ("total", cost(measure, of.total)),
+        ("total_share", share(of.total, whole)),
+    ];
+    row.extend(figures.map(|(name, value)| (name.to_owned(), value)));
+    Value::Object(row)
 }

@@ -4,11 +4,12 @@ use stackweave_profile::{TreeOptions, write_tree};
 
 use crate::arguments::Tree;
 use crate::failure::Failure;
-use crate::selection::{Screen, show};
+use crate::screen::{Screen, show};
+use crate::tree_json;
 
 pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
     let selected = arguments.selection.profile(&arguments.recordings)?;
-    let Screen { width, colour } = Screen::of_output();
+    let Screen { width, colour, .. } = Screen::of_output();
     let options = TreeOptions {
         max_depth: arguments.depth,
         min_share: arguments.min / 100.0,
@@ -16,5 +17,8 @@ pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
         view: arguments.selection.part.view(),
         colour,
     };
+    if arguments.json {
+        return show(&[], |out| tree_json::write(out, &selected.profile, &options, &selected.remarks));
+    }
     show(&selected.remarks, |out| write_tree(out, &selected.profile, &options))
 }

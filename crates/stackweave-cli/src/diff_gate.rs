@@ -1,0 +1,114 @@
+//! Whether a cost has grown too much: for machines that watch a program from change to change.
+
+use stackweave_profile::{Change, Diff, FunctionId};
+
+/// How much may grow, in percent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Gate {
+    /// What is selected, altogether.
+    pub(crate) total: Option<f64>,
+    /// What each function costs itself, in percent of what was selected before.
+    pub(crate) each: Option<f64>,
+}
+
+/// Two profiles, and what each costs as far as functions that are seen cost it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sides<'a> {
+    pub(crate) diff: &'a Diff,
+    pub(crate) selected: [i64; 2],
+}
+
+/// What a gate has found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Verdict {
+    pub(crate) is_asked: bool,
+    /// What grew by too much; `None` if nothing did.
+    pub(crate) sentence: Option<String>,
+}
+
+impl Sides<'_> {
+    /// What is selected.
+    pub(crate) fn total(&self) -> Change {
+        self.diff.change(Some(self.selected[0]), Some(self.selected[1]))
+    }
+
+    fn text(&self, cost: f64) -> String {
+        if self.diff.is_normalised() { format!("{:.1} %", cost * 100.0) } else { self.diff.measure().text(cost) }
+    }
+
+    fn own(&self, before: Option<i64>, after: Option<i64>) -> Change {
+        self.diff.change(before, after)
+    }
+
+    /// The function whose own cost grew most.
+    fn most_grown(&self) -> Option<(FunctionId, Change)> {
+        let own = |side: Option<stackweave_profile::CallStatistics>| side.map(|cost| cost.own);
+        let changes = self.diff.by_function().iter();
+        let changes = changes.map(|of| (of.function, self.own(own(of.before), own(of.after))));
+        let most = changes.max_by(|(_, a), (_, b)| a.difference().total_cmp(&b.difference()));
+        most.filter(|(_, change)| change.difference() > 0.0)
+    }
+
+    fn grown(&self, what: &str, change: Change) -> String {
+        let (before, after) = (self.text(change.before), self.text(change.after));
+        match change.ratio() {
+            Some(ratio) => format!("{what} grew by {:.1} %, from {before} to {after}", (ratio - 1.0) * 100.0),
+            None => format!("{what} grew from nothing to {after}"),
+        }
+    }
+
+    fn name(&self, function: FunctionId) -> String {
+        self.diff.functions().function(function).full_name().chars().filter(|letter| !letter.is_control()).collect()
+    }
+}
+
+impl Gate {
+    /// Whether both hold, and if not which does not.
+    pub(crate) fn judge(&self, sides: &Sides<'_>) -> Verdict {
+        let is_asked = self.total.is_some() || self.each.is_some();
+        let sentence = self.total_sentence(sides).or_else(|| self.each_sentence(sides));
+        Verdict { is_asked, sentence }
+    }
+
+    fn total_sentence(&self, sides: &Sides<'_>) -> Option<String> {
+        let limit = self.total?;
+        let total = sides.total();
+        if !exceeds(total.difference(), total.before, limit) {
+            return None;
+        }
+        let most = sides.most_grown().map_or_else(String::new, |(function, change)| {
+            format!("; most in {} (+{})", sides.name(function), sides.text(change.difference()))
+        });
+        Some(format!(
+            "{}, and --fail-above allows {limit} %{most}",
+            sides.grown(sides.diff.measure().describe(), total)
+        ))
+    }
+
+    fn each_sentence(&self, sides: &Sides<'_>) -> Option<String> {
+        let limit = self.each?;
+        let (function, change) = sides.most_grown()?;
+        if !exceeds(change.difference(), sides.total().before, limit) {
+            return None;
+        }
+        let what = format!("{} of {} itself", sides.diff.measure().describe(), sides.name(function));
+        let grown = sides.grown(&what, change);
+        Some(format!("{grown}, and --fail-above-each allows {limit} % of all that there was before"))
+    }
+}
+
+/// Whether it grew by more than so many percent; from nothing, anything is more.
+fn exceeds(grown: f64, before: f64, percent: f64) -> bool {
+    grown > 0.0 && grown > before * percent / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_the_limit_is_too_much() {
+        assert!(exceeds(11.0, 100.0, 10.0) && !exceeds(10.0, 100.0, 10.0) && !exceeds(-50.0, 100.0, 10.0));
+        assert!(exceeds(1.0, 0.0, 50.0) && !exceeds(0.0, 0.0, 0.0) && exceeds(0.1, 100.0, 0.0));
+    }
+}

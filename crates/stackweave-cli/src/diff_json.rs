@@ -1,0 +1,97 @@
+//! What costs more or less than before, for programs.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value, json};
+use stackweave_profile::{CallStatistics, Change, Cost, Diff, DiffNode, DiffOptions, FunctionDiff};
+
+use crate::diff_gate::{Sides, Verdict};
+use crate::json_values::{cost, function, unit};
+
+/// Writes the functions, or the paths, that changed most, and what a gate has said.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    sides: &Sides<'_>,
+    options: &DiffOptions,
+    (verdict, remarks): (&Verdict, &[String]),
+) -> io::Result<()> {
+    let diff = sides.diff;
+    let limit = options.limit.unwrap_or(usize::MAX);
+    let mut whole = json!({
+        "measure": diff.measure().as_str(),
+        "unit": if diff.is_normalised() { "share" } else { unit(diff.measure()) },
+        "total": change(diff, diff.total()),
+        "selected": change(diff, sides.total()),
+        "remarks": remarks,
+    });
+    if verdict.is_asked {
+        whole["gate"] = json!({"passed": verdict.sentence.is_none(), "sentence": verdict.sentence});
+    }
+    if options.by_path {
+        whole["paths"] = rows(paths(diff), limit);
+    } else {
+        whole["functions"] = rows(functions(diff), limit);
+    }
+    serde_json::to_writer_pretty(&mut *out, &whole)?;
+    writeln!(out)
+}
+
+fn rows(mut rows: Vec<(Change, Map<String, Value>)>, limit: usize) -> Value {
+    rows.retain(|(change, _)| change.difference() != 0.0);
+    rows.sort_by(|(a, _), (b, _)| b.difference().abs().total_cmp(&a.difference().abs()));
+    rows.into_iter().take(limit).map(|(_, row)| row).collect()
+}
+
+fn functions(diff: &Diff) -> Vec<(Change, Map<String, Value>)> {
+    let side = |of: Option<CallStatistics>| of.map(|of| (of.calls, of.own, of.total));
+    let row = |of: &FunctionDiff| {
+        let mut row = function(diff.functions().function(of.function));
+        let changed = diff.change(of.before.map(|cost| cost.own), of.after.map(|cost| cost.own));
+        put_sides(diff, &mut row, [side(of.before), side(of.after)], changed);
+        (changed, row)
+    };
+    diff.by_function().iter().map(row).collect()
+}
+
+fn paths(diff: &Diff) -> Vec<(Change, Map<String, Value>)> {
+    let side = |of: Option<Cost>| of.map(|of| (of.calls, of.own, of.total));
+    let row = |node: &DiffNode| {
+        let mut row = function(diff.functions().function_of(node.frame));
+        row.insert("callers".to_owned(), callers(diff, node));
+        let changed = diff.change(node.before.map(|cost| cost.total), node.after.map(|cost| cost.total));
+        put_sides(diff, &mut row, [side(node.before), side(node.after)], changed);
+        (changed, row)
+    };
+    diff.nodes().iter().skip(1).map(row).collect()
+}
+
+/// The names of who called, the outermost first.
+fn callers(diff: &Diff, node: &DiffNode) -> Value {
+    let mut names = Vec::new();
+    let mut next = node.parent;
+    while next.index() != 0 {
+        let above = diff.nodes()[next.index()];
+        names.push(json!(&**diff.functions().function_of(above.frame).full_name()));
+        next = above.parent;
+    }
+    names.reverse();
+    Value::Array(names)
+}
+
+fn put_sides(diff: &Diff, row: &mut Map<String, Value>, sides: [Option<(u64, i64, i64)>; 2], changed: Change) {
+    let side = |of: Option<(u64, i64, i64)>| {
+        of.map(|(calls, own, total)| json!({"calls": calls, "own": cost(diff.measure(), own), "total": cost(diff.measure(), total)}))
+    };
+    row.insert("before".to_owned(), json!(side(sides[0])));
+    row.insert("after".to_owned(), json!(side(sides[1])));
+    row.insert("change".to_owned(), change(diff, changed));
+}
+
+/// `before` and `after` as the diff tells them: in the unit, or as shares.
+fn change(diff: &Diff, of: Change) -> Value {
+    let value = |number: f64| -> Value {
+        #[expect(clippy::cast_possible_truncation, reason = "it was made of a whole number")]
+        if diff.is_normalised() { json!(number) } else { cost(diff.measure(), number.round() as i64) }
+    };
+    json!({"before": value(of.before), "after": value(of.after), "difference": value(of.difference()), "ratio": of.ratio()})
+}

@@ -1,0 +1,50 @@
+//! A flame graph for programs: the nested form that d3-flame-graph reads.
+
+use std::io::{self, Write};
+
+use serde_json::json;
+use stackweave_profile::FlameTree;
+
+use crate::json_tree::{Nested, write_nested};
+use crate::json_values::{raw_unit, text};
+
+/// Readers of JSON have limits, and Python's takes some 990 that are nested; each level is two of them.
+pub(crate) const MOST_LEVELS: usize = 400;
+
+/// Writes `name`, `value` and `children` of each box. Costs are whole numbers, of what `unit` says.
+pub(crate) fn write(out: &mut dyn Write, tree: &FlameTree, remarks: &[String]) -> io::Result<()> {
+    write_nested(out, &Boxes { tree, remarks }, 0)?;
+    writeln!(out)
+}
+
+struct Boxes<'a> {
+    tree: &'a FlameTree,
+    remarks: &'a [String],
+}
+
+impl Nested for Boxes<'_> {
+    fn children(&self, place: usize) -> &[usize] {
+        &self.tree.boxes[place].children
+    }
+
+    fn fields(&self, place: usize) -> Vec<(&'static str, serde_json::Value)> {
+        let of = &self.tree.boxes[place];
+        let Some(function) = of.function else {
+            return vec![
+                ("name", json!("all")),
+                ("value", json!(of.value)),
+                ("measure", json!(self.tree.measure.as_str())),
+                ("unit", json!(raw_unit(self.tree.measure))),
+                ("total", json!(self.tree.whole)),
+                ("remarks", json!(self.remarks)),
+            ];
+        };
+        let function = self.tree.functions.function(function);
+        let mut fields = vec![("name", json!(&**function.full_name())), ("value", json!(of.value))];
+        fields.extend(text("file", function.filename.as_deref()));
+        fields.extend(text("module", function.module_name().map(|name| &**name)));
+        fields.extend(function.first_line.map(|line| ("line", json!(line))));
+        fields.push(("kind", json!(function.kind.as_str())));
+        fields
+    }
+}

@@ -1,0 +1,55 @@
+//! Costs and functions as all commands write them for programs.
+
+use serde_json::{Map, Value, json};
+use stackweave_profile::{Function, Measure};
+
+/// What costs are written in: seconds and not nanoseconds, where it is time.
+pub(crate) const fn unit(measure: Measure) -> &'static str {
+    match measure {
+        Measure::WallTime => "seconds",
+        other => raw_unit(other),
+    }
+}
+
+/// What costs are counted in.
+pub(crate) const fn raw_unit(measure: Measure) -> &'static str {
+    match measure {
+        Measure::WallTime => "nanoseconds",
+        Measure::Calls => "calls",
+        Measure::Samples => "samples",
+        Measure::Allocations => "allocations",
+        Measure::AllocatedBytes | Measure::LiveBytes | Measure::PeakBytes | Measure::TemporaryBytes => "bytes",
+    }
+}
+
+/// A cost in its [`unit`].
+pub(crate) fn cost(measure: Measure, cost: i64) -> Value {
+    #[expect(clippy::cast_precision_loss, reason = "a double holds some weeks to the nanosecond")]
+    match measure {
+        Measure::WallTime => json!(cost as f64 / 1e9),
+        _ => json!(cost),
+    }
+}
+
+/// A part of a whole, from 0 to 1.
+#[expect(clippy::cast_precision_loss, reason = "shares are for people")]
+pub(crate) fn share(part: i64, whole: i64) -> Value {
+    json!(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
+}
+
+/// Which function it is. What is not known is `null`.
+pub(crate) fn function(of: &Function) -> Map<String, Value> {
+    let fields = [
+        ("function", json!(&**of.full_name())),
+        ("file", json!(of.filename.as_deref())),
+        ("module", json!(of.module_name().map(|name| &**name))),
+        ("line", json!(of.first_line)),
+        ("kind", json!(of.kind.as_str())),
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// A field, if it is known.
+pub(crate) fn text(name: &'static str, value: Option<&str>) -> Option<(&'static str, Value)> {
+    value.map(|value| (name, json!(value)))
+}

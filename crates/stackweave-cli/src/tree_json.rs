@@ -1,0 +1,96 @@
+//! Who called whom, for programs.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+use stackweave_profile::{NodeId, Profile, TreeOptions};
+
+use crate::flame_json::MOST_LEVELS;
+use crate::json_tree::{Nested, write_nested};
+use crate::json_values::{cost, function, share, unit};
+
+/// Writes the paths that the text shows, nested, the costliest first.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    profile: &Profile,
+    options: &TreeOptions,
+    remarks: &[String],
+) -> io::Result<()> {
+    let profile = profile.view(&options.view);
+    let shown = Shown::of(&profile, options, remarks);
+    write_nested(out, &shown, 0)?;
+    writeln!(out)
+}
+
+/// The nodes that are shown, by their places in the tree.
+struct Shown<'a> {
+    profile: &'a Profile,
+    children: Vec<Vec<usize>>,
+    /// How many below a node are not shown, and what they cost.
+    left_out: Vec<(usize, i64)>,
+    remarks: &'a [String],
+}
+
+impl<'a> Shown<'a> {
+    fn of(profile: &'a Profile, options: &TreeOptions, remarks: &'a [String]) -> Self {
+        let tree = profile.tree();
+        let count = tree.nodes().len();
+        let mut shown = Self { profile, children: vec![Vec::new(); count], left_out: vec![(0, 0); count], remarks };
+        let mut depths = vec![0_usize; count];
+        let most = options.max_depth.unwrap_or(MOST_LEVELS);
+        let whole = profile.total();
+        let mut costliest: Vec<(NodeId, i64)> = tree.iter().map(|(id, node)| (id, node.cost.total)).collect();
+        for (id, node) in tree.iter() {
+            depths[id.index()] = depths[node.parent.index()] + 1;
+        }
+        costliest.sort_by_key(|(id, total)| (Reverse(*total), *id));
+        for (id, total) in costliest {
+            let parent = tree.node(id).parent.index();
+            let is_great = whole == 0 || share(total, whole).as_f64().unwrap_or(0.0).abs() >= options.min_share;
+            if is_great && depths[id.index()] <= most {
+                shown.children[parent].push(id.index());
+            } else {
+                let left_out = &mut shown.left_out[parent];
+                *left_out = (left_out.0 + 1, left_out.1.saturating_add(total));
+            }
+        }
+        shown
+    }
+}
+
+impl Nested for Shown<'_> {
+    fn children(&self, place: usize) -> &[usize] {
+        &self.children[place]
+    }
+
+    fn fields(&self, place: usize) -> Vec<(&'static str, Value)> {
+        let measure = self.profile.measure();
+        let node = self.profile.tree().nodes()[place];
+        let mut fields = if place == NodeId::ROOT.index() {
+            vec![
+                ("measure", json!(measure.as_str())),
+                ("unit", json!(unit(measure))),
+                ("total", cost(measure, node.cost.total)),
+                ("outside", cost(measure, node.cost.own)),
+                ("remarks", json!(self.remarks)),
+            ]
+        } else {
+            let of = function(self.profile.functions().function_of(node.frame));
+            let named = ["function", "file", "module", "line", "kind"].map(|name| (name, of[name].clone()));
+            let mut fields = named.to_vec();
+            fields.extend([
+                ("calls", json!(node.cost.calls)),
+                ("own", cost(measure, node.cost.own)),
+                ("total", cost(measure, node.cost.total)),
+                ("share", share(node.cost.total, self.profile.total())),
+            ]);
+            fields
+        };
+        let (count, total) = self.left_out[place];
+        if count > 0 {
+            fields.push(("left_out", json!({"paths": count, "total": cost(measure, total)})));
+        }
+        fields
+    }
+}
