@@ -9,8 +9,8 @@ import stackweave
 from tests.memory_support import Count, figures_of_library, library_path
 from tests.run_support import BEGIN, RunCase
 from tests.support import PYTHON, ROOT
-from tests.test_trace_cprofile import PROGRAMS, code_key, of_program
-from tests.trace_support import Counts, load, no_collections, profile
+from tests.test_trace_cprofile import PROGRAMS, counted, differences, of_program
+from tests.trace_support import Counts, load, no_collections
 
 #: What is done in a process of its own, to be recorded in several ways: sys.argv[3] is how.
 WORK = """
@@ -63,31 +63,31 @@ class Calls(RunCase):
             with self.subTest(name):
                 program = load(name)
                 program.main()
-                expected = of_program(Counts.from_profiler(profile(program.main), code_key))
-                with no_collections(), self.record(calls={"gc": False, "torch": False}) as record:
+                theirs = of_program(counted(program.main))
+                with no_collections(), self.record(calls={"gc": False}) as record:
                     program.main()
-                counted = of_program(Counts.from_stats(record.stats(kinds=["python"], all=True)))
-                self.assertEqual(counted[0], expected[0])
-                self.assertEqual(counted[1], expected[1])
+                ours = of_program(Counts.from_stats(record.stats()))
+                self.assertGreater(len(ours[0]), 2)
+                self.assertEqual([differences(*each) for each in zip(ours, theirs)], [{}, {}])
 
     def test_threads_have_the_calls_of_a_trace_alone(self):
         program = load("threads")
         program.main()
-        counted = []
+        found = []
         for make in (stackweave.trace, stackweave.record):
             gc.collect()
             with make(self.path, overwrite=True) as recording:
                 program.main()
             functions, edges = of_program(Counts.from_stats(recording.stats(kinds=["python"])))
             file = program.__file__
-            counted.append(
+            found.append(
                 (
                     {key: value for key, value in functions.items() if key[0] == file},
                     {edge: value for edge, value in edges.items() if edge[1][0] == file},
                 )
             )
-        self.assertTrue(counted[0][0])
-        self.assertEqual(*counted)
+        self.assertTrue(found[0][0])
+        self.assertEqual(*found)
 
 
 class Memory(RunCase):
@@ -119,11 +119,12 @@ class Memory(RunCase):
             self.assertEqual(figures[name], getattr(count, name), f"{name}, seed {seed}")
 
     def test_blocks_of_python_are_there(self):
-        """What tracing has the interpreter take is the only difference: something for each function, once."""
         kept = []
         with self.record(memory={"python_allocators": True}, calls={"gc": False}) as record:
             for _ in range(1000):
                 kept.append({"a": object()})
         line = sys._getframe().f_lineno - 1
-        here = [row for row in record.leaks() if row.stack and row.stack[0:] and row.frame and row.frame.line == line]
+        here = [
+            row for row in record.leaks() if any(frame.line == line for frame in row.stack if frame.kind == "python")
+        ]
         self.assertGreaterEqual(sum(row.blocks for row in here), 2000)

@@ -62,7 +62,7 @@ class ReadingCase(RunCase):
 class Commands(ReadingCase):
     def test_top_and_tree_show_time_unless_memory_is_asked_for(self):
         self.assertRegex(self.shown("top", "out.swv", "--all"), r"(?m)^ *5 .*leaf")
-        by_peak = self.shown("top", "out.swv", "--measure", "peak")
+        by_peak = self.shown("top", "out.swv", "--measure", "peak", "-n", "1000")
         self.assertNotIn("leaf", by_peak)
         self.assertRegex(by_peak, r"(?m)^.*hold")
         self.assertRegex(self.shown("tree", "out.swv", "--all"), r"leaf")
