@@ -127,8 +127,8 @@ class Trace(SourcedRecording):
         return f"<stackweave.Trace {self.path!r}, {self.state}>"
 
     def _forked(self) -> None:
+        self._gate = threading.RLock()  # before calls are seen again
         super()._forked()
-        self._gate = threading.RLock()
 
     def _call_begins(self) -> None:
         with self._gate:
