@@ -42,4 +42,9 @@ pub trait Describer: Send {
 
     /// What the kernel calls the threads that Python knows by these numbers (`threading.get_ident`).
     fn kernel_threads(&self) -> Vec<(u64, u32)>;
+
+    /// Does something of ours that has the interpreter take memory: who records memory is told nothing of it.
+    fn unseen(&self, work: &mut dyn FnMut()) {
+        work();
+    }
 }

@@ -136,6 +136,13 @@ impl Session {
         answer
     }
 
+    /// Asks the interpreter something that it takes memory for, of which nobody is told.
+    fn unseen<R>(&self, ask: impl Fn() -> Option<R>) -> Option<R> {
+        let mut answer = None;
+        self.describer.unseen(&mut || answer = ask());
+        answer
+    }
+
     fn location(&self, number: u32) -> Option<SourceLocation> {
         let code = CodeId::new(number)?;
         self.source.locate(RawFrame::python(code, RawFrame::MAX_INSTRUCTION, false))
@@ -176,7 +183,7 @@ impl Session {
             return BlobId::new(known).and_then(Call::to_label);
         }
         // SAFETY: the caller's promise.
-        let name = unsafe { self.source.native_name(callable) }?;
+        let name = self.unseen(|| unsafe { self.source.native_name(callable) })?;
         let frame = label(&name, "", 0)?;
         if let RawFrameKind::Label(id) = frame.kind() {
             self.natives.insert(definition, id.get());
@@ -218,7 +225,7 @@ impl Library for Session {
             return Some(known.get());
         }
         // SAFETY: a frame keeps its code object alive, and events come with the GIL held.
-        unsafe { self.source.code_id(CodePointer::new(code)) }.map(CodeId::get)
+        self.unseen(|| unsafe { self.source.code_id(CodePointer::new(code)) }).map(CodeId::get)
     }
 
     #[cold]
@@ -234,7 +241,7 @@ impl Library for Session {
             return self.codes.set_state(number, plain);
         }
         // SAFETY: the GIL is held, and the frame is told of or on the stack.
-        let module = unsafe { self.source.module_name(frame.address()) };
+        let module = self.unseen(|| unsafe { self.source.module_name(frame.address()) });
         let location = self.location(number);
         let function = location.as_ref().map_or("", |location| location.qualname.as_deref().unwrap_or(&location.name));
         let file = location.as_ref().map(|location| &*location.filename);

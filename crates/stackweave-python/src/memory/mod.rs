@@ -6,7 +6,7 @@ mod quietly;
 mod recorder;
 
 pub(crate) use options::{MemorySetting, setting_of};
-pub(crate) use quietly::quietly;
+pub(crate) use quietly::quietly_if_recorded;
 
 use pyo3::prelude::*;
 

@@ -11,7 +11,7 @@ use stackweave_trace::{DescribedCall, Describer, Description};
 
 use crate::capture_functions::captured;
 use crate::keywords::EVERYTHING;
-use crate::memory::quietly;
+use crate::memory::quietly_if_recorded;
 use crate::recording::{details_of, name_of_this_thread};
 
 /// Asks the function that the program has given, and the interpreter's own modules.
@@ -106,7 +106,7 @@ fn undisturbed<R>(work: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
 /// The same for what is ours alone: nothing of the program's runs in it, so that nothing it takes or gives back is lost to
 /// who records memory.
 fn unseen<R>(work: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
-    undisturbed(|py| quietly(py, || work(py)))
+    undisturbed(|py| quietly_if_recorded(py, || work(py)))
 }
 
 impl Describer for Asker {
@@ -137,6 +137,11 @@ impl Describer for Asker {
 
     fn thread_name(&self) -> Option<String> {
         unseen(name_of_this_thread).flatten()
+    }
+
+    fn unseen(&self, work: &mut dyn FnMut()) {
+        // SAFETY: the engine asks with the GIL held.
+        unsafe { Python::attach_unchecked(|py| quietly_if_recorded(py, work)) };
     }
 
     fn kernel_threads(&self) -> Vec<(u64, u32)> {
