@@ -154,9 +154,13 @@ arrived, ended = threading.Semaphore(0), threading.Event()
 for levels in (0, 3, 50):
     threading.Thread(target=deep, args=(levels,), daemon=True).start()
     arrived.acquire()
-asked = subprocess.Popen([os.environ["PYTHON"], "-c", "import os, json, tests.asking_support as a; print(json.dumps({t.task: "
-    "[[f.filename, f.line, f.name] for f in a.python_frames(t)] for t in a.ask(os.getppid()).values()}))"],
-    stdout=subprocess.PIPE)
+asks = '''
+import os, json
+from tests.asking_support import ask, python_frames
+places = lambda thread: [[frame.filename, frame.line, frame.name] for frame in python_frames(thread)]
+print(json.dumps({thread.task: places(thread) for thread in ask(os.getppid()).values()}))
+'''
+asked = subprocess.Popen([os.environ["PYTHON"], "-c", asks], stdout=subprocess.PIPE)
 answer = json.loads(asked.communicate()[0])
 natives = {thread.ident: str(thread.native_id) for thread in threading.enumerate()}
 for ident, frame in sys._current_frames().items():
@@ -203,7 +207,8 @@ if child == 0:
 sys.stdin.read()
 os.kill(child, 9)
 os.waitpid(child, 0)
-os.execv(os.environ["PYTHON"], [os.environ["PYTHON"], "-c", "import os; print(open('/proc/self/maps').read().count('memfd'))"])
+count = "print(open('/proc/self/maps').read().count('memfd'))"
+os.execv(os.environ["PYTHON"], [os.environ["PYTHON"], "-c", count])
 """
         patient = Patient(self, code, PYTHON=PYTHON)
         child = int(patient.first_line)

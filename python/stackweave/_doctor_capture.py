@@ -31,14 +31,15 @@ def _reader() -> Iterator[Finding]:
     else:
         yield problem(
             f"Python frames are not read directly, but by the {reader}: {reason}",
-            "captures are some ten times slower, and dumps of hanging programs have no Python frames; "
+            "captures are slower, and dumps of hanging programs have no Python frames; "
             "use a released CPython 3.10 to 3.15 with the GIL",
             reader=reader,
             fallback_reason=reason,
         )
     if reader == "direct" and python["death_watch"] != "watching":
         yield note(
-            "the end of code objects can't be watched: each one that is captured is kept", death_watch=python["death_watch"]
+            "the end of code objects can't be watched: each one that is captured is kept",
+            death_watch=python["death_watch"],
         )
 
 
@@ -51,9 +52,9 @@ def _cost() -> Iterator[Finding]:
     if times >= 5:
         yield ok(f"{what}, {times:.0f} times as long", **values)
     else:
-        yield problem(
-            f"{what}: captures are slow here",
-            "something slows this process down: a profile function, a debugger, or an emulator; see below",
+        yield note(
+            f"{what}: captures are slower than usual",
+            "something slows them down: a profile function, a debugger, or an emulator",
             **values,
         )
 
@@ -70,7 +71,7 @@ def _descend(levels: int, call: Callable[[], float]) -> float:
 
 
 def _seconds_per_call(function: Callable[[], object]) -> float:
-    """The best of some rounds of 40 ms: others run on this machine, too."""
+    """The best of some rounds of some 40 ms."""
     calls = 1
     while (taken := _seconds(function, calls)) < 0.02:
         calls = max(calls * 2, int(calls * 0.04 / max(taken, 1e-6)))
@@ -78,10 +79,11 @@ def _seconds_per_call(function: Callable[[], object]) -> float:
 
 
 def _seconds(function: Callable[[], object], calls: int) -> float:
-    begin = time.perf_counter()
+    """In the processor's time, since others run on this machine, too."""
+    begin = time.thread_time()
     for _ in range(calls):
         function()
-    return time.perf_counter() - begin
+    return time.thread_time() - begin
 
 
 def _cache() -> Iterator[Finding]:
@@ -104,10 +106,10 @@ def _cache() -> Iterator[Finding]:
         )
     if after["unload_watch"] == "asks the loader":
         yield note("the loader of this C library has to be asked for changes at each capture, which costs some time")
-    stopped = {reason: count for reason, count in after["stop_reasons"].items() if reason != "end of stack"}
+    grown = {reason: count - before["stop_reasons"].get(reason, 0) for reason, count in after["stop_reasons"].items()}
+    stopped = [reason for reason, count in grown.items() if count > 0 and reason != "end of stack"]
     if stopped:
-        reasons = ", ".join(f"{reason} ({count} times)" for reason, count in stopped.items())
-        yield note(f"some native stacks were not walked to their end: {reasons}", stop_reasons=stopped)
+        yield problem(f"native stacks are not walked to their end here: {', '.join(stopped)}", stop_reasons=stopped)
 
 
 def _shown(seconds: float) -> str:

@@ -15,8 +15,8 @@ from ._sizes import count_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DESCRIPTION = """Says whether captures and recordings work at full speed here, and how to get what is missing: debug information,
-the right to look into processes, room for recordings."""
+DESCRIPTION = """Says whether captures and recordings work at full speed here, and how to get what is missing:
+debug information, the right to look into processes, room for recordings."""
 
 EXAMPLES = """examples:
   stackweave doctor

@@ -32,8 +32,17 @@ WATCHERS = {
 
 
 def section() -> Section:
-    checks = (_profile_functions, _monitoring_tools, _watchers, _allocators, _python_malloc, _interpreter, _greenlets, _torch)
-    found = examine("Company", checks)
+    checks = (
+        _profile_functions,
+        _monitoring_tools,
+        _watchers,
+        _allocators,
+        _python_malloc,
+        _interpreter,
+        _greenlets,
+        _torch,
+    )
+    found = examine("Other tools", checks)
     if all(finding.state == "ok" for finding in found.findings):
         found.findings.insert(0, ok("no other profiler, debugger or allocator is at work here"))
     return found
@@ -57,7 +66,9 @@ def _monitoring_tools() -> Iterator[Finding]:
     tools = {number: name for number in range(6) if (name := monitoring.get_tool(number)) is not None}
     if tools:
         shown = ", ".join(f"{name} ({number})" for number, name in tools.items())
-        yield note(f"sys.monitoring is in use by {shown}", "both can be on, but each costs time", tools=list(tools.values()))
+        yield note(
+            f"sys.monitoring is in use by {shown}", "both can be on, but each costs time", tools=list(tools.values())
+        )
 
 
 def _watchers() -> Iterator[Finding]:
@@ -70,7 +81,10 @@ def _allocators() -> Iterator[Finding]:
     files = [os.path.basename(path) for path in mapped_files()]
     loaded = [whose for part, whose in ALLOCATORS.items() if any(file.startswith(part) for file in files)]
     if loaded:
-        yield note(f"{', '.join(loaded)} is loaded in the place of the C library's allocator: it is recorded as well as that", allocators=loaded)
+        yield note(
+            f"{', '.join(loaded)} is loaded in the place of the C library's allocator: it is recorded as well as that",
+            allocators=loaded,
+        )
     if preloaded := os.environ.get("LD_PRELOAD", "").strip():
         yield note(f"LD_PRELOAD is set: {preloaded}", preloaded=preloaded)
 
@@ -88,7 +102,11 @@ def _python_malloc() -> Iterator[Finding]:
 
 def _interpreter() -> Iterator[Finding]:
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        yield note("this is a free-threaded Python", "use the build with the GIL for captures at full speed", free_threaded=True)
+        yield note(
+            "this is a free-threaded Python",
+            "use the build with the GIL for captures at full speed",
+            free_threaded=True,
+        )
     if hasattr(sys, "gettotalrefcount"):
         yield note("this is a debug build of Python, which is slow by itself", debug_build=True)
     jit = getattr(sys, "_jit", None)
@@ -107,7 +125,10 @@ def _greenlets() -> Iterator[Finding]:
 
 def _torch() -> Iterator[Finding]:
     if importlib.util.find_spec("torch") is not None:
-        yield ok(f"torch {_version('torch')} is installed: stackweave.torch records its compilations and modules", torch=_version("torch"))
+        yield ok(
+            f"torch {_version('torch')} is installed: stackweave.torch records its compilations and modules",
+            torch=_version("torch"),
+        )
 
 
 def _version(name: str) -> str:

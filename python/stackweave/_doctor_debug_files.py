@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import sysconfig
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def remedies(paths: list[str]) -> Iterator[Remedy]:
         names = sorted({_package(path) for path in groups["wheel"]})
         yield Remedy(
             f"wheels have no debug information: {', '.join(names)}",
-            f"build them from source: CFLAGS=-g pip install --no-binary {','.join(names)} --force-reinstall {' '.join(names)}",
+            f"only a build from source has it: CFLAGS=-g pip install --force-reinstall --no-binary :all: {names[0]}",
         )
 
 
@@ -91,7 +90,9 @@ def _origin(path: str) -> str:
 
 
 def _package(path: str) -> str:
-    folder = path.rpartition("/site-packages/")[2] if "/site-packages/" in path else path.rpartition("/dist-packages/")[2]
+    folder = (
+        path.rpartition("/site-packages/")[2] if "/site-packages/" in path else path.rpartition("/dist-packages/")[2]
+    )
     name = folder.split("/")[0]
     return name.removesuffix(".libs").split(".")[0]
 
@@ -100,13 +101,11 @@ def _of_python() -> Remedy:
     version = ".".join(map(str, sys.version_info[:3]))
     if "/versions/" in sys.base_prefix and "pyenv" in sys.base_prefix:
         return Remedy(
-            f"this Python was built by pyenv, without debug information or stripped",
+            "this Python was built by pyenv, without debug information or stripped",
             f"PYTHON_CFLAGS=-g pyenv install --force {version}",
         )
-    arguments = sysconfig.get_config_var("CONFIG_ARGS") or ""
     return Remedy(
-        f"this Python in {sys.base_prefix} has no debug information",
-        f"build it with CFLAGS=-g ./configure {arguments}".rstrip(),
+        f"this Python, in {sys.base_prefix}, has no debug information", "build it with CFLAGS=-g, and do not strip it"
     )
 
 
@@ -116,7 +115,9 @@ def _of_system(paths: list[str]) -> Remedy:
     fetch = f"export DEBUGINFOD_URLS={server}"
     packages = _packages_of(paths, identity)
     if "debian" in identity or "ubuntu" in identity:
-        command = "sudo apt install libc6-dbg" if "libc6" in packages else "find-dbgsym-packages " + paths[0]
+        command = (
+            "sudo apt install libc6-dbg" if packages == ["libc6"] else "find-dbgsym-packages " + " ".join(paths[:3])
+        )
     elif {"fedora", "rhel", "centos"} & set(identity):
         command = "sudo dnf debuginfo-install " + " ".join(packages or ["glibc", "python3"])
     elif {"suse", "opensuse"} & set(identity):

@@ -52,7 +52,7 @@ def _modules() -> Iterator[Module]:
 
 def mapped_files() -> list[str]:
     """The files that code is mapped from, in the order of their addresses."""
-    paths = {}
+    paths: dict[str, None] = {}
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
         for line in maps:
             fields = line.rstrip("\n").split(maxsplit=5)

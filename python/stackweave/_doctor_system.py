@@ -5,10 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import sys
 from typing import TYPE_CHECKING
 
-from ._doctor_findings import Finding, examine, note, ok, problem
+from ._doctor_findings import Finding, examine, note, ok
 from ._native import stats
 from ._sizes import size_text
 
@@ -41,7 +40,11 @@ def _tracing() -> Iterator[Finding]:
         remedy += "; for others: sudo stackweave stacks PID"
     if scope == 1:
         remedy += ", or sudo sysctl kernel.yama.ptrace_scope=0"
-    yield note(f"stackweave stacks PID: the system lets processes be traced by {allowed} (ptrace_scope {scope})", remedy, **values)
+    yield note(
+        f"stackweave stacks PID: the system lets processes be traced by {allowed} (ptrace_scope {scope})",
+        remedy,
+        **values,
+    )
 
 
 def _yama_scope() -> int | None:

@@ -19,7 +19,7 @@ WIDEST = 110
 
 
 def lines(heading: str, sections: Iterable[Section], summary: str, *, colour: bool) -> Iterator[str]:
-    width = min(shutil.get_terminal_size().columns, WIDEST)
+    width = min(shutil.get_terminal_size((WIDEST, 0)).columns, WIDEST)
     yield heading
     for section in sections:
         if section.findings:
