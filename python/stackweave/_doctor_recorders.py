@@ -63,7 +63,7 @@ def _clock(source: str) -> Iterator[Finding]:
         yield ok("times are read from the processor's counter (TSC), the cheapest clock", clock=source)
     else:
         yield note(
-            f"times are read from the system's clock ({source}), which costs more: the processor's counter is not trusted",
+            f"times are read from the system's clock ({source}), which costs more: the TSC is not trusted here",
             "virtual machines often hide it: ask for an invariant TSC",
             clock=source,
         )
