@@ -61,6 +61,18 @@ def ask(process, timeout=30):
             return _threads_in(text, process)
 
 
+def forbid(system_call):
+    """Code that lets this process, and what it becomes, no longer make a system call: it fails with EPERM."""
+    return f"""
+import ctypes, os, struct, sys
+_library = ctypes.CDLL(None)
+_lines = [(0x20, 0, 0, 0), (0x15, 0, 1, {system_call}), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
+_program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in _lines))
+assert _library.prctl(38, 1, 0, 0, 0) == 0
+assert _library.prctl(22, 2, struct.pack("HxxxxxxQ", len(_lines), ctypes.addressof(_program))) == 0
+"""
+
+
 def _threads_in(text, process):
     head, *lines, end = text.splitlines()
     assert (head, end) == (f"stackweave-answer 1 {process}", "end"), text

@@ -1,5 +1,6 @@
 """Programs that have stackweave loaded say where they are, to those who may not ptrace them."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,8 +9,10 @@ import time
 import unittest
 
 import stackweave
-from tests.asking_support import MARK, ask, python_frames, question_file, queue, shown_signals, text_in
+from tests.asking_support import MARK, ask, forbid, python_frames, question_file, queue, shown_signals, text_in
 from tests.support import PYTHON, ROOT, run_python
+
+PTRACE, MEMFD_CREATE = 101, 319
 
 #: Line numbers matter.
 WAITS = """
@@ -232,6 +235,55 @@ os.execv(os.environ["PYTHON"], [os.environ["PYTHON"], "-c", count])
         self.assertEqual(patient.end(), ("whole\n", 0))
 
 
+class Command(unittest.TestCase):
+    """stackweave stacks in a sandbox without ptrace."""
+
+    def stacks(self, pid):
+        code = (
+            forbid(PTRACE)
+            + f"""
+arguments = [{PYTHON!r}, "-m", "stackweave", "stacks", "{pid}", "--json"]
+os.execv(arguments[0], arguments)
+"""
+        )
+        return subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120)
+
+    @unittest.skipUnless(is_direct(), "only the direct reader finds Python's frames in a signal handler")
+    def test_a_process_that_may_not_be_traced_is_asked(self):
+        patient = Patient(self, WAITS)
+        wait_until_asleep(patient.pid)
+        done = self.stacks(patient.pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual((found["process"], found["stopped_ns"]), (patient.pid, None))
+        self.assertIn("so it was asked", found["remarks"][0])
+        main, worker = found["threads"]
+        frames = [(frame["kind"], frame["name"], frame["line"]) for frame in main["frames"]]
+        self.assertIn(("python", "wait", 5), frames)
+        self.assertIn(("python", "<module>", 11), frames)
+        native = [frame for frame in main["frames"] if frame["kind"] == "native"]
+        self.assertIn("libc.so.6", {frame["module"] for frame in native})
+        self.assertIn("worker", [frame["name"] for frame in worker["frames"]])
+        self.assertEqual(main["state"], "S")
+        self.assertEqual(patient.end(), ("whole\n", 0))
+
+    def test_one_sentence_says_why_there_is_no_answer(self):
+        patient = Patient(self, WAITS, STACKWEAVE_ANSWERS="0")
+        done = self.stacks(patient.pid)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, rf"^stackweave: not allowed to look into process {patient.pid}: .*\n$")
+
+    def test_a_process_that_is_stopped_says_so(self):
+        patient = Patient(self, WAITS)
+        os.kill(patient.pid, signal.SIGSTOP)
+        os.waitpid(patient.pid, os.WUNTRACED)
+        done = self.stacks(patient.pid)
+        os.kill(patient.pid, signal.SIGCONT)
+        sentence = f"process {patient.pid} may not be traced here, and does not tell its stacks itself: it is stopped"
+        self.assertEqual((done.returncode, done.stderr), (1, f"stackweave: {sentence}\n"))
+        self.assertEqual(patient.end(), ("whole\n", 0))
+
+
 class Silence(unittest.TestCase):
     def test_it_can_be_switched_off(self):
         patient = Patient(self, WAITS, STACKWEAVE_ANSWERS="0")
@@ -267,17 +319,13 @@ print(stackweave.stats()["answers"]["signal"] == number - 1)
 
     def test_an_import_without_memory_files_works(self):
         """A sandbox without memfd_create, by seccomp."""
-        code = """
-import ctypes, struct, sys
-library = ctypes.CDLL(None)
-instructions = [(0x20, 0, 0, 0), (0x15, 0, 1, 319), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
-program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in instructions))
-library.prctl(38, 1, 0, 0, 0)
-filter = struct.pack("HxxxxxxQ", len(instructions), ctypes.addressof(program))
-assert library.prctl(22, 2, filter) == 0
+        code = (
+            forbid(MEMFD_CREATE)
+            + """
 import stackweave
 print(stackweave.stats()["answers"]["reason"], len(stackweave.capture().frames) > 0)
 """
+        )
         reason = "the page that tells others of it can't be mapped (error 1)"
         self.assertEqual(run_python(code), f"{reason} True\n")
 

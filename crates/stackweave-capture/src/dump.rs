@@ -77,7 +77,9 @@ impl fmt::Display for CantDump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())?;
         match self {
-            Self::NoThreadList(error) | Self::NotWritten(error) | Self::NotShown(error) => write!(f, " (error {error})"),
+            Self::NoThreadList(error) | Self::NotWritten(error) | Self::NotShown(error) => {
+                write!(f, " (error {error})")
+            }
             _ => Ok(()),
         }
     }

@@ -92,8 +92,8 @@ pub fn write_frame(frame: RawFrame, out: &mut dyn fmt::Write) -> fmt::Result {
     }
 }
 
-/// Writes the parts of a frame that its source knows: [`FrameSource::write_parts`].
-pub(crate) fn write_parts(frame: RawFrame, out: &mut dyn fmt::Write) -> Result<bool, fmt::Error> {
+/// Writes the parts of a frame, for a program to read, and whether its source knows them: [`FrameSource::write_parts`].
+pub fn write_parts(frame: RawFrame, out: &mut dyn fmt::Write) -> Result<bool, fmt::Error> {
     match number_of(frame).and_then(|number| SLOTS[number].source.get()) {
         Some(source) => source.write_parts(frame, out),
         None => Ok(false),

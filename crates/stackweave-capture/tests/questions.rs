@@ -1,5 +1,6 @@
 //! Questions to this process, from itself: what the handler writes, and where it writes nothing.
 
+#![expect(clippy::unwrap_used, reason = "what can't be had fails the test")]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::ffi::{CString, c_void};
@@ -35,7 +36,8 @@ fn question_file() -> File {
 
 /// Sends this thread the signal, and is back when its handler has run.
 fn send(value: u64) {
-    let value = libc::sigval { sival_ptr: std::ptr::with_exposed_provenance_mut::<c_void>(value as usize) };
+    let value =
+        libc::sigval { sival_ptr: std::ptr::with_exposed_provenance_mut::<c_void>(usize::try_from(value).unwrap()) };
     // SAFETY: the signal has a handler.
     assert_eq!(unsafe { libc::pthread_sigqueue(libc::pthread_self(), dump_signal().unwrap(), value) }, 0);
 }

@@ -19,13 +19,11 @@ pub(crate) fn write_thread_lines(out: &mut dyn Write, thread: &Thread) -> fmt::R
     write!(out, "{} {} ", Line::Thread.as_str(), thread.task)?;
     OneLine(out).write_str(tasks::name(thread.task, &mut buffer))?;
     out.write_char('\n')?;
-    match thread.answer {
-        Some(capture) => write_stack(out, capture),
-        None => {
-            write!(out, "{} ", Line::Silent.as_str())?;
-            write_reason_of_silence(out, thread)
-        }
+    if let Some(capture) = thread.answer {
+        return write_stack(out, capture);
     }
+    write!(out, "{} ", Line::Silent.as_str())?;
+    write_reason_of_silence(out, thread)
 }
 
 fn write_stack(out: &mut dyn Write, capture: Capture) -> fmt::Result {

@@ -60,9 +60,7 @@ impl fmt::Display for NoAnswer {
         match self {
             Self::NoProcess => f.write_str("there is no such process"),
             Self::NotAllowed => f.write_str("it belongs to another user"),
-            Self::NotLoaded => {
-                f.write_str("it has not imported stackweave, or was started with STACKWEAVE_ANSWERS=0")
-            }
+            Self::NotLoaded => f.write_str("it has not imported stackweave, or was started with STACKWEAVE_ANSWERS=0"),
             Self::NoHandler(signal) => write!(f, "it no longer handles signal {signal}, by which it could be asked"),
             Self::OtherNamespace => f.write_str("it is in another PID namespace: ask from inside its container"),
             Self::Stopped => f.write_str("it is stopped"),

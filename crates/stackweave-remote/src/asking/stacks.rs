@@ -65,8 +65,8 @@ fn named_thread(thread: AnsweredThread, names: &HashMap<CodeAddress, Named>) -> 
     for frame in thread.frames {
         match frame {
             AnsweredFrame::Native(address) => {
-                let named = names.get(&address).into_iter().flat_map(|named| named.iter());
-                frames.extend(named.map(|frame| Frame::clone(frame)));
+                let there = names.get(&address).into_iter().flat_map(|there| there.iter());
+                frames.extend(there.map(|frame| Frame::clone(frame)));
             }
             AnsweredFrame::Python(location) => frames.push(located(location)),
             AnsweredFrame::Script(text) => frames.push(named(FrameKind::Script, &text)),
