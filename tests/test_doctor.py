@@ -82,7 +82,7 @@ class GoodPlaces(unittest.TestCase):
         self.assertGreater(values["capture_seconds"], 0)
         self.assertGreater(values["extract_stack_seconds"], 0)
         self.assertIn("call_seconds", values)
-        self.assertEqual(values["mechanism"], _doctor_recorders.BEST)
+        self.assertIn(values["mechanism"], {_doctor_recorders.BEST, "profile"})
         self.assertEqual((values["reader"], values["misses"], values["resets"]), ("direct", 0, 0))
         self.assertGreater(values["slots"], 0)
         self.assertGreater(values["free_bytes"], 0)
@@ -229,7 +229,8 @@ class Remedies(unittest.TestCase):
         self.assertIn("sudo dnf debuginfo-install glibc zlib", self.remedy("fedora"))
         self.assertIn("DEBUGINFOD_URLS=https://debuginfod.ubuntu.com", self.remedy("ubuntu", "debian"))
         self.assertIn("find-dbgsym-packages /usr/lib/libz.so.1", self.remedy("debian"))
-        self.assertIn("sudo apt install libc6-dbg", self.remedy("debian", packages=["libc6"]))
+        packages = ["libc6", "libpython3.11-stdlib", "python3.11-minimal", "zlib1g"]
+        self.assertTrue(self.remedy("debian", packages=packages).endswith("sudo apt install libc6-dbg python3.11-dbg"))
         self.assertEqual(self.remedy("nixos"), "export DEBUGINFOD_URLS=https://debuginfod.elfutils.org")
 
     def test_wheels_and_built_pythons_have_others(self):

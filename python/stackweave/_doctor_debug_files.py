@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -115,9 +116,8 @@ def _of_system(paths: list[str]) -> Remedy:
     fetch = f"export DEBUGINFOD_URLS={server}"
     packages = _packages_of(paths, identity)
     if "debian" in identity or "ubuntu" in identity:
-        command = (
-            "sudo apt install libc6-dbg" if packages == ["libc6"] else "find-dbgsym-packages " + " ".join(paths[:3])
-        )
+        debug = sorted(filter(None, map(_debug_package, packages)))
+        command = f"sudo apt install {' '.join(dict.fromkeys(debug))}" if debug else f"find-dbgsym-packages {paths[0]}"
     elif {"fedora", "rhel", "centos"} & set(identity):
         command = "sudo dnf debuginfo-install " + " ".join(packages or ["glibc", "python3"])
     elif {"suse", "opensuse"} & set(identity):
@@ -129,6 +129,14 @@ def _of_system(paths: list[str]) -> Remedy:
         f"debug information of the system's modules{owners} can be fetched when it is needed, or installed",
         f"{fetch}{f'   or   {command}' if command else ''}",
     )
+
+
+def _debug_package(package: str) -> str | None:
+    """Those that Debian has beside the others; all other packages' are in an archive of their own."""
+    if package == "libc6":
+        return "libc6-dbg"
+    python = re.fullmatch(r"(?:lib)?(python3\.\d+).*", package)
+    return f"{python[1]}-dbg" if python else None
 
 
 def _distribution() -> list[str]:

@@ -43,7 +43,10 @@ def section() -> Section:
 
 
 def _modules() -> Iterator[Module]:
+    own = os.path.dirname(os.path.abspath(__file__))
     for path in mapped_files():
+        if path.startswith(own):
+            continue
         try:
             yield Module(path, _doctor_elf.read(path))
         except (OSError, ValueError):
