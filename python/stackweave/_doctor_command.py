@@ -86,7 +86,7 @@ def _imports(names: list[str]) -> Iterator[Finding]:
 
 
 def _heading() -> str:
-    system = f"{platform.system()} {platform.release()}, {platform.machine()}"
+    system = f"{platform.system()} {platform.release().partition('-')[0]}, {platform.machine()}"
     return f"Stackweave {__version__} with {platform.python_implementation()} {platform.python_version()}, {system}"
 
 
