@@ -89,7 +89,7 @@ class Statistics(unittest.TestCase):
 
     def test_the_parts_are_there(self):
         stats = stackweave.stats()
-        self.assertEqual(list(stats), ["captures", "unwind", "python", "stacks", "symbolizer", "errors"])
+        self.assertEqual(list(stats), ["captures", "unwind", "python", "stacks", "symbolizer", "answers", "errors"])
         self.assertIn(stats["unwind"]["unload_watch"], ("counters", "asks the loader", "never unloads"))
 
     def test_an_unknown_mode_of_resolving_is_an_error_of_the_package(self):

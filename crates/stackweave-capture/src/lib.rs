@@ -24,6 +24,7 @@
 //! | get the frames of a stack | [`stacks`] |
 //! | name an interpreter's frame | [`locate`], [`frames_behind`], [`write_frame`] |
 //! | write down where all threads are, though everything hangs | [`dump_all_threads`], [`Watchdog`] |
+//! | let another process ask for that | [`prepare_answers`] |
 
 #![allow(clippy::inline_always, reason = "a capture is a few dozen nanoseconds: what is inlined is measured")]
 #![allow(
