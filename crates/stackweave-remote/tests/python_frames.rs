@@ -3,8 +3,11 @@
 
 mod program;
 
-use program::{Program, described, thread};
+use std::process::Command;
+
+use program::{Program, described, names, thread};
 use stackweave_remote::{PythonProcess, PythonThread};
+use stackweave_testkit::folder::Folder;
 use stackweave_testkit::pythons::{Python, pythons, refused_pythons};
 
 #[test]
@@ -56,4 +59,24 @@ fn other_processes_have_no_python() {
     assert_eq!(reason, format!("no CPython was found in process {process}"));
     let reason = PythonProcess::find(u32::MAX >> 1).expect_err("there is no such process").0;
     assert!(reason.starts_with("the memory map of process"), "{reason}");
+}
+
+/// As after an upgrade of the package, or in a program that has the interpreter inside.
+#[test]
+fn an_interpreter_of_another_name_that_was_removed_is_found() {
+    for python in pythons().iter().filter(|python| python.library.is_none()) {
+        let bytes = std::fs::read(&python.executable).expect("it can be read");
+        if !bytes.starts_with(b"\x7fELF") {
+            continue;
+        }
+        let folder = Folder::new();
+        let host = folder.path().join("host");
+        std::fs::copy(&python.executable, &host).expect("it can be copied");
+        let mut command = Command::new(&host);
+        command.env("PYTHONHOME", &python.home);
+        let program = Program::run(command, "minimal.py").expect("it can do its work");
+        std::fs::remove_file(&host).expect("it can be removed");
+        let threads = program.python().threads();
+        assert_eq!(threads.iter().map(names).collect::<Vec<_>>(), [["<module>"]], "{}", python.version);
+    }
 }

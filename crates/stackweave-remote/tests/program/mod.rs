@@ -23,8 +23,12 @@ pub(crate) struct Program {
 impl Program {
     /// Starts the script of that name and waits for its line. None if it says that it can't do its work here.
     pub(crate) fn start(python: &Python, script: &str) -> Option<Self> {
+        Self::run(Command::new(&python.executable), script)
+    }
+
+    /// The same by this command.
+    pub(crate) fn run(mut command: Command, script: &str) -> Option<Self> {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(script);
-        let mut command = Command::new(&python.executable);
         command.arg(path).stdout(Stdio::piped()).stdin(Stdio::null());
         // SAFETY: `alarm` is async-signal-safe; the timer outlives the exec and ends the child by SIGALRM.
         unsafe {
