@@ -69,7 +69,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Without allocating: for [`code_text`](crate::code_text). Control characters, a line's end for one, become U+FFFD.
+/// Without allocating: for the text of a code object. Control characters, a line's end for one, become U+FFFD.
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |character: char| if character.is_control() { LOST } else { character };

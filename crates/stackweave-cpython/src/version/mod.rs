@@ -160,7 +160,7 @@ pub struct ListsLayout {
     /// In `_PyRuntime`: the newest interpreter.
     pub interpreters: usize,
     /// In `PyInterpreterState`: the next older one. This field and those of interpreters below have moved within a minor
-    /// version: from 3.13 on they are taken from [`debug_offsets`](crate::debug_offsets).
+    /// version: from 3.13 on they are taken from `_Py_DebugOffsets`.
     pub next_interpreter: usize,
     /// In `PyInterpreterState`: the newest thread.
     pub threads: usize,

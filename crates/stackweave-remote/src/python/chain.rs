@@ -16,6 +16,8 @@ use super::snapshot::Snapshot;
 
 /// No chain is longer.
 const LONGEST_CHAIN: usize = 1 << 20;
+/// The fixed fields of a frame of 3.11 or later take no more bytes.
+const LARGEST_FRAME: usize = 80;
 
 /// What is needed to read frames.
 #[derive(Clone, Copy)]
@@ -119,20 +121,25 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The frame at an address.
+    /// The frame at an address, read at once: the fixed fields end where the local variables begin.
     pub(super) fn frame(&self, address: u64) -> Result<RawFrame, Problem> {
         let layout = &self.layout.frame;
-        let owner = self.snapshot.byte(address, layout.owner).ok_or(Problem::Unreadable)?;
+        let mut bytes = [0; LARGEST_FRAME];
+        let fields = bytes.get_mut(..layout.locals).ok_or(Problem::Unreadable)?;
+        self.snapshot.read(address, fields).ok_or(Problem::Unreadable)?;
+        let word = |at: usize| {
+            let field = bytes.get(at..at + 8).and_then(|field| field.try_into().ok());
+            field.map(u64::from_le_bytes).ok_or(Problem::Unreadable)
+        };
+        let owner = bytes[layout.owner];
         let ends_loop = match self.layout.thread.chain {
-            Chain::EntryFlags { is_entry, .. } => {
-                self.snapshot.byte(address, is_entry).ok_or(Problem::Unreadable)? != 0
-            }
+            Chain::EntryFlags { is_entry, .. } => bytes[is_entry] != 0,
             _ => owner == SHIM,
         };
         Ok(RawFrame {
-            previous: self.word(address, layout.previous)?,
-            code: self.word(address, layout.code)? & !TAG,
-            instruction: self.word(address, layout.instruction)?,
+            previous: word(layout.previous)?,
+            code: word(layout.code)? & !TAG,
+            instruction: word(layout.instruction)?,
             owner,
             ends_loop,
         })

@@ -87,10 +87,6 @@ impl<'a> Snapshot<'a> {
         self.array(address, offset).map(u32::from_le_bytes)
     }
 
-    pub(super) fn byte(&self, address: u64, offset: usize) -> Option<u8> {
-        self.array::<1>(address, offset).map(|[byte]| byte)
-    }
-
     fn array<const N: usize>(&self, address: u64, offset: usize) -> Option<[u8; N]> {
         let mut bytes = [0; N];
         self.read(address.checked_add(offset as u64)?, &mut bytes)?;
@@ -124,7 +120,7 @@ mod tests {
             assert_eq!(snapshot.word(12_284, 0), Some(0x0302_0100_fffe_fdfc));
             assert_eq!(snapshot.word(16_380, 0), None);
             assert_eq!(snapshot.half_word(16_380, 0), Some(0xfffe_fdfc));
-            assert_eq!(snapshot.byte(4, 8192), Some(4));
+            assert_eq!(snapshot.half_word(4, 8192), Some(0x0706_0504));
             assert_eq!(snapshot.word(u64::MAX - 3, 0), None);
             assert_eq!(snapshot.word(u64::MAX, 9), None);
         }
