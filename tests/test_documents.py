@@ -1,6 +1,6 @@
 """Every example of every page, as a newcomer runs it: CONTRIBUTING.md has the rules for pages."""
 
-import importlib.util
+import importlib.machinery
 import json
 import os
 import shutil
@@ -13,7 +13,8 @@ from tests.document_pages import Page, all_pages
 from tests.document_shape import difference
 from tests.support import PYTHON, ROOT
 
-TOOLS = os.environ.get("STACKWEAVE_TEST_TOOLS", "")
+#: Where packages are that pages need.
+PACKAGES = [os.environ.get(name, "") for name in ("STACKWEAVE_TEST_TOOLS", "STACKWEAVE_PAGE_PACKAGES")]
 #: Frames differ between versions and builds: pages run on all, and are compared on the one that they were made with.
 COMPARED = sys.version_info[:2] == (3, 12)
 #: Where pages have their pictures, and the most that one may take.
@@ -51,7 +52,8 @@ class PageCase(unittest.TestCase):
     def run_page(self, page):
         if page.is_slow and not COMPARED:
             self.skipTest(f"{page.path} is run on one version only")
-        missing = [name for name in page.needs if importlib.util.find_spec(name) is None]
+        find = importlib.machinery.PathFinder.find_spec
+        missing = [name for name in page.needs if find(name, [*sys.path, *PACKAGES]) is None]
         if missing:
             self.skipTest(f"{page.path} needs {', '.join(missing)}")
         for step, result in zip(page.steps, self.results(page)):
@@ -61,7 +63,7 @@ class PageCase(unittest.TestCase):
     def results(self, page):
         """What each step printed; those behind one that failed were not run."""
         steps = [{**vars(step), "commands": [command for command, _ in step.commands()]} for step in page.steps]
-        search = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), TOOLS]))
+        search = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), *PACKAGES]))
         environment = {
             **os.environ,
             "PATH": self.binaries + os.pathsep + os.environ["PATH"],
