@@ -87,10 +87,11 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether an unwind entry covers this address.
-    fn has_entry(&self, address: u64) -> bool {
-        let tables = |address| self.modules.find(address).and_then(|module| Some((module, Tables::of(&module.image)?)));
-        tables(address).is_some_and(|(module, tables)| tables.has_entry(module.module.stated(address)))
+    /// Where the unwind entry ends that covers this address, if one does.
+    fn end_of_entry(&self, address: u64) -> Option<u64> {
+        let module = self.modules.find(address)?;
+        let end = Tables::of(&module.image)?.end_of_entry(module.module.stated(address))?;
+        Some(end.wrapping_add(module.module.bias))
     }
 }
 

@@ -55,9 +55,9 @@ impl<'a> Tables<'a> {
         Some(Self { header, entries, bases: bases.set_eh_frame(start) })
     }
 
-    /// Whether an entry covers this address.
-    pub(super) fn has_entry(&self, stated: u64) -> bool {
-        matches!(self.entry(stated), Ok(Some(_)))
+    /// Where the entry that covers this address ends.
+    pub(super) fn end_of_entry(&self, stated: u64) -> Option<u64> {
+        self.entry(stated).ok().flatten().map(|entry| entry.end_address())
     }
 
     /// The entry that covers this address.

@@ -45,17 +45,21 @@ fn caller(return_address: u64, sp: u64, fp: u64) -> Frame {
 }
 
 /// The word at `slot` and the call before it, if it can be the return address of `frame`. A direct call must lead to code
-/// near the frame's own, without an unwind entry as that is; otherwise frames in between would be passed over.
+/// near the frame's own, without an unwind entry as that is or with one that ends just before it (`clone3` has none for the
+/// instructions that two threads come to); otherwise frames in between would be passed over.
 fn call_at(walk: &mut Walk<'_>, frame: &Frame, slot: u64) -> Option<(u64, Call)> {
     const LONGEST_FUNCTION: u64 = 1 << 20;
+    const LONGEST_REST: u64 = 64;
     let return_address = walk.memory.word(slot).filter(|address| is_user_address(*address))?;
     let before = walk.memory.bytes(return_address.checked_sub(7)?)?;
     let CallTarget::Direct(target) = code_signs::call_before(before, return_address)? else {
         return Some((return_address, Call::Anywhere));
     };
     let is_led_here = |walk: &Walk<'_>, target: u64| {
-        let distance = frame.address.address().wrapping_sub(target);
-        (distance < LONGEST_FUNCTION && !walk.has_entry(target)).then_some(distance)
+        let code = frame.address.address();
+        let distance = code.wrapping_sub(target);
+        let runs_on = |end: u64| code.wrapping_sub(end) < LONGEST_REST;
+        (distance < LONGEST_FUNCTION && walk.end_of_entry(target).is_none_or(runs_on)).then_some(distance)
     };
     let distance = match is_led_here(walk, target) {
         Some(distance) => distance,
