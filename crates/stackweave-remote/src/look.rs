@@ -6,6 +6,7 @@ use std::time::Duration;
 use stackweave_core::StopReason;
 
 use crate::Options;
+use crate::memory::ProcessMemory;
 use crate::modules::Modules;
 use crate::process::{Process, Task};
 use crate::ptrace;
@@ -19,9 +20,9 @@ use crate::walk::{NativeStack, Registers, Walk};
 #[derive(Debug)]
 pub(crate) struct Look {
     pub(crate) threads: Vec<SeenThread>,
-    pub(crate) modules: Modules,
     pub(crate) python: Result<String, NoPython>,
     pub(crate) stopped_for: Duration,
+    pub(crate) modules: Modules,
 }
 
 /// What was seen of a thread.
@@ -46,21 +47,41 @@ pub(crate) fn look(process: Process, options: &Options) -> Result<Look, CantRead
 }
 
 fn look_here(process: Process, options: &Options) -> Result<Look, CantRead> {
-    // What takes long is done before the process is stopped; what has changed until then is seen again.
+    // What takes long is done before the process is stopped, and holds unless it loaded or unloaded a library meanwhile:
+    // then it is done again while it stands still.
+    if !ProcessMemory::of(process.number).may_be_read() {
+        return Err(process.refusal(libc::EPERM));
+    }
     let mut modules = Modules::of(process);
-    let mut python = find_python(process, options);
+    let python = find_python(process, options);
+    let stopped = StoppedProcess::stop(process, options.patience)?;
+    let threads = see_all(process, &stopped, &modules, python.as_ref().ok(), options);
+    let stopped_for = stopped.let_go();
+    if !modules.look_again() {
+        return Ok(Look { threads, python: version(python), stopped_for, modules });
+    }
     let stopped = StoppedProcess::stop(process, options.patience)?;
     modules.look_again();
-    if python.is_err() {
-        python = find_python(process, options);
-    }
-    let python_threads = python.as_ref().map(PythonProcess::threads).unwrap_or_default();
-    let mut python_threads = PythonThreads::new(python_threads);
+    let python = find_python(process, options);
+    let threads = see_all(process, &stopped, &modules, python.as_ref().ok(), options);
+    Ok(Look { threads, python: version(python), stopped_for: stopped_for + stopped.let_go(), modules })
+}
+
+fn version(python: Result<PythonProcess, NoPython>) -> Result<String, NoPython> {
+    python.map(|python| python.version())
+}
+
+fn see_all(
+    process: Process,
+    stopped: &StoppedProcess,
+    modules: &Modules,
+    python: Option<&PythonProcess>,
+    options: &Options,
+) -> Vec<SeenThread> {
+    let mut python_threads = PythonThreads::new(python.map(PythonProcess::threads).unwrap_or_default());
     let mut memory = StillMemory::of(process.number);
-    let mut walk = Walk { modules: &modules, memory: &mut memory };
-    let threads = stopped.threads().map(|thread| see(thread, &mut walk, &mut python_threads, options)).collect();
-    let stopped_for = stopped.let_go();
-    Ok(Look { threads, modules, python: python.map(|python| python.version()), stopped_for })
+    let mut walk = Walk { modules, memory: &mut memory };
+    stopped.threads().map(|thread| see(thread, &mut walk, &mut python_threads, options)).collect()
 }
 
 fn find_python(process: Process, options: &Options) -> Result<PythonProcess, NoPython> {

@@ -14,6 +14,12 @@ impl ProcessMemory {
         Self { process: process.cast_signed() }
     }
 
+    /// Whether the system lets it be read, as far as is known without reading.
+    pub(crate) fn may_be_read(&self) -> bool {
+        // The kernel asks for the right first, and then finds that nothing is there.
+        self.read(0, &mut [0]).is_some() || std::io::Error::last_os_error().raw_os_error() != Some(libc::EPERM)
+    }
+
     /// Fills `into` with what is at `address`: all of it, or nothing.
     pub fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
         let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };

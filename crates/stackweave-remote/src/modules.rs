@@ -27,6 +27,8 @@ pub(crate) struct RemoteModule {
 #[derive(Debug)]
 pub(crate) struct Modules {
     process: Process,
+    /// Where files are mapped.
+    maps: Vec<Mapping>,
     loaded: Vec<RemoteModule>,
     opened: HashMap<FileKey, Opened>,
 }
@@ -38,14 +40,20 @@ type Opened = (Option<PathBuf>, Arc<Image>);
 
 impl Modules {
     pub(crate) fn of(process: Process) -> Self {
-        let mut modules = Self { process, loaded: Vec::new(), opened: HashMap::new() };
+        let mut modules = Self { process, maps: Vec::new(), loaded: Vec::new(), opened: HashMap::new() };
         modules.look_again();
         modules
     }
 
-    /// Reads anew what is mapped. What was opened before is not opened again.
-    pub(crate) fn look_again(&mut self) {
-        let maps = maps::parse(&fs::read(self.process.file("maps")).unwrap_or_default());
+    /// Reads anew what is mapped, and says whether other files are than before. What was opened before is not opened
+    /// again.
+    pub(crate) fn look_again(&mut self) -> bool {
+        let mut maps = maps::parse(&fs::read(self.process.file("maps")).unwrap_or_default());
+        maps.retain(|mapping| mapping.is_of_file() || mapping.is_vdso());
+        if maps == self.maps {
+            return false;
+        }
+        self.maps.clone_from(&maps);
         let mut modules = Vec::new();
         let mut rest = maps.as_slice();
         while let Some((first, after)) = rest.split_first() {
@@ -57,6 +65,7 @@ impl Modules {
         }
         modules.sort_by_key(|module: &RemoteModule| module.module.start);
         self.loaded = modules;
+        true
     }
 
     /// The module that holds this address.
@@ -149,16 +158,11 @@ impl Modules {
 
 const PAGE: u64 = 4096;
 
-/// The mappings after `first` that are of the same file, until that begins anew.
+/// The mappings after `first`, which are all of files, that are of the same one, until that begins anew.
 fn run_of<'a>(first: &Mapping, after: &'a [Mapping]) -> &'a [Mapping] {
-    let is_same = |mapping: &Mapping| (mapping.inode, &mapping.path) == (first.inode, &first.path);
-    let is_new = |mapping: &Mapping| mapping.is_of_file() && (!is_same(mapping) || mapping.offset == 0);
-    let end = after
-        .iter()
-        .position(|mapping| is_new(mapping) || mapping.path.as_os_str().as_encoded_bytes().starts_with(b"["));
-    let run = &after[..end.unwrap_or(after.len())];
-    let last = run.iter().rposition(is_same).map_or(0, |last| last + 1);
-    &run[..last]
+    let is_other =
+        |mapping: &Mapping| (mapping.inode, &mapping.path) != (first.inode, &first.path) || mapping.offset == 0;
+    &after[..after.iter().position(is_other).unwrap_or(after.len())]
 }
 
 /// The loader knows `libz.so.1.2.13` by the link `libz.so.1`, which is its name for others, and so it is known here.

@@ -13,7 +13,8 @@ use crate::refusal::CantRead;
 #[derive(Debug)]
 pub(crate) struct StoppedProcess {
     threads: BTreeMap<u32, Seized>,
-    since: Instant,
+    /// When the first was asked to stop.
+    since: Option<Instant>,
 }
 
 /// A thread of it.
@@ -40,7 +41,7 @@ impl StoppedProcess {
     /// Stops all threads of `process`, as long as that does not take longer than `patience` for one of them: what does
     /// not stop in time is left where it is.
     pub(crate) fn stop(process: Process, patience: Duration) -> Result<Self, CantRead> {
-        let mut stopped = Self { threads: BTreeMap::new(), since: Instant::now() };
+        let mut stopped = Self { threads: BTreeMap::new(), since: None };
         // A thread that runs may start others until it is stopped: look again until there is none that is new.
         while stopped.seize_new(process)? {
             stopped.wait(process, patience);
@@ -57,31 +58,37 @@ impl StoppedProcess {
     /// Lets all go, and says how long they stood still.
     pub(crate) fn let_go(mut self) -> Duration {
         self.release();
-        self.since.elapsed()
+        self.since.map(|since| since.elapsed()).unwrap_or_default()
     }
 
     /// Asks every thread to stop that was not asked yet; says whether there was one.
     fn seize_new(&mut self, process: Process) -> Result<bool, CantRead> {
-        let mut has_new = false;
-        for number in process.tasks() {
-            if self.threads.contains_key(&number) {
-                continue;
-            }
-            // Its state is what it was before it is disturbed.
-            let Some(task) = process.task(number) else { continue };
-            let progress = match ptrace::seize(number).and_then(|()| ptrace::interrupt(number)) {
+        let is_new = |number: &u32| !self.threads.contains_key(number);
+        // Their states are what they were before they are disturbed.
+        let new: Vec<Task> =
+            process.tasks().into_iter().filter(is_new).filter_map(|number| process.task(number)).collect();
+        let mut asked = Vec::with_capacity(new.len());
+        for task in new {
+            let progress = match ptrace::seize(task.number) {
                 Ok(()) => Progress::Asked,
                 Err(libc::ESRCH) => Progress::Gone,
                 // A thread that has ended, but not its process, can't be seized either.
-                Err(libc::EPERM) if process.task(number).is_none_or(|task| matches!(task.state, 'Z' | 'X')) => {
+                Err(libc::EPERM) if process.task(task.number).is_none_or(|task| matches!(task.state, 'Z' | 'X')) => {
                     Progress::Gone
                 }
                 Err(error) => return Err(process.refusal(error)),
             };
-            has_new |= progress == Progress::Asked;
-            self.threads.insert(number, Seized { task, progress });
+            if progress == Progress::Asked {
+                asked.push(task.number);
+            }
+            self.threads.insert(task.number, Seized { task, progress });
         }
-        Ok(has_new)
+        self.since.get_or_insert_with(Instant::now);
+        for number in &asked {
+            // One that has ended since is found by waiting for it.
+            let _ = ptrace::interrupt(*number);
+        }
+        Ok(!asked.is_empty())
     }
 
     /// Waits until the threads that were asked have stopped.

@@ -38,22 +38,14 @@ fn a_process_that_was_stopped_stays_so() {
     let program = Program::build();
     let patient = program.start("work");
     patient.send(libc::SIGSTOP);
-    let wait_for = |state: char| {
-        let end = Instant::now() + Duration::from_secs(20);
-        while patient.state() != state {
-            assert!(Instant::now() < end, "it is {}, not {state}", patient.state());
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    };
-    wait_for('T');
+    patient.wait_for('T');
     for _ in 0..3 {
         let stacks = patient.stacks();
         assert!(stacks.threads.iter().all(|thread| thread.state == 'T' && thread.problem.is_none()), "{stacks:#?}");
         thread_in(&stacks, "sleep_in_calls");
-        wait_for('T');
+        patient.wait_for('T');
     }
     patient.send(libc::SIGCONT);
-    wait_for('S');
     let (status, _) = patient.finish();
     assert_eq!(status.code(), Some(7));
 }

@@ -59,16 +59,21 @@ impl Patient {
 
     /// Waits until all its threads sleep.
     pub(crate) fn settled(self) -> Self {
+        self.wait_for('S');
+        self
+    }
+
+    /// Waits until all its threads are in the state that `/proc` has this letter for.
+    pub(crate) fn wait_for(&self, state: char) {
         let end = Instant::now() + Duration::from_secs(20);
-        let sleeps = |task: std::io::Result<std::fs::DirEntry>| {
+        let is_there = |task: std::io::Result<std::fs::DirEntry>| {
             let stat = std::fs::read_to_string(task.expect("a task").path().join("stat")).unwrap_or_default();
-            stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S'))
+            stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(state))
         };
-        while !std::fs::read_dir(format!("/proc/{}/task", self.number())).expect("it runs").all(sleeps) {
-            assert!(Instant::now() < end, "its threads do not come to rest");
+        while !std::fs::read_dir(format!("/proc/{}/task", self.number())).expect("it runs").all(is_there) {
+            assert!(Instant::now() < end, "its threads do not all come to {state}");
             std::thread::sleep(Duration::from_millis(2));
         }
-        self
     }
 
     pub(crate) fn number(&self) -> u32 {
@@ -95,12 +100,6 @@ impl Patient {
         let value = libc::sigval { sival_ptr: std::ptr::null_mut() };
         // SAFETY: a queued signal to a child that was not waited for.
         assert_eq!(unsafe { libc::sigqueue(self.number().cast_signed(), signal, value) }, 0);
-    }
-
-    /// The letter that `/proc` has for it.
-    pub(crate) fn state(&self) -> char {
-        let stat = std::fs::read_to_string(format!("/proc/{0}/stat", self.number())).unwrap_or_default();
-        stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('?')
     }
 
     /// Lets it end, and gives what it wrote.

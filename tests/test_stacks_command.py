@@ -1,0 +1,107 @@
+"""What `stackweave stacks` writes, and what it says where it can't."""
+
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+from tests.stacks_support import StacksCase, pid_of
+
+POOL = """
+import sys, threading, time
+
+started = threading.Semaphore(0)
+
+
+def wait_for_work():
+    started.release()
+    time.sleep(600)
+
+
+for _ in range(12):
+    threading.Thread(target=wait_for_work, daemon=True).start()
+for _ in range(12):
+    started.acquire()
+time.sleep(0.5)
+
+
+def main():
+    print("there", flush=True)
+    sys.stdin.read(1)
+
+
+main()
+"""
+
+
+class StacksCommandTest(StacksCase):
+    def test_threads_at_one_place_are_shown_once(self):
+        child = self.start(POOL)
+        process = pid_of(child)
+        text = self.text(process)
+        head, main, pool = text.split("\n\n")
+        self.assertIn(f"Process {process}: ", head)
+        self.assertRegex(head, r"\nPython 3\.\d+\S*, 13 threads, most recent call first, stopped for [\d.]+ .?s$")
+        self.assertRegex(main, rf'^Thread {process} ".+", sleeping:\n')
+        self.assertIn(f'  File "{self.folder}/program.py", line 21 in main\n', main)
+        self.assertRegex(pool, r'^12 threads: (\d+ ".+?", ){5}\d+ ".+?" and 6 more, sleeping:\n')
+        frames = pool.rstrip("\n").split("\n")[1:]
+        self.assertRegex(frames[0], r"^  \| \S*(nanosleep|select)\S* .*\[libc.so.6\]$")
+        self.assertRegex(frames[1], r'^  File ".*/program.py", line 9 in wait_for_work$')
+        self.assertEqual(len(frames), 2, pool)
+        self.assertNotIn("\x1b", text)
+
+    def test_all_frames_or_those_of_one_kind(self):
+        child = self.start(POOL)
+        process = pid_of(child)
+        self.assertNotIn("_PyEval", self.text(process))
+        self.assertIn("_PyEval_EvalFrameDefault", self.text(process, "--all"))
+        python = self.text(process, "--python", "--all")
+        self.assertNotIn("  | ", python)
+        self.assertIn("in _bootstrap_inner" if sys.version_info < (3, 11) else "in Thread._bootstrap_inner", python)
+        native = self.text(process, "--native", "--all")
+        self.assertNotIn('  File "', native)
+        self.assertIn("_PyEval_EvalFrameDefault", native)
+
+    def test_threads_are_chosen_by_number_and_name(self):
+        child = self.start(POOL)
+        process = pid_of(child)
+        threads = self.stacks(process)["threads"]
+        self.assertEqual(threads[0]["tid"], process)
+        number = threads[5]["tid"]
+        self.assertEqual([thread["tid"] for thread in self.stacks(process, "--thread", number)["threads"]], [number])
+        name = threads[0]["name"]
+        self.assertIn(process, [thread["tid"] for thread in self.stacks(process, "--thread", name)["threads"]])
+        done = self.run_command(process, "--thread", "nobody")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(
+            done.stderr, f"stackweave: process {process} has no thread nobody; without --thread all are shown\n"
+        )
+        # The number of a thread is as good as that of its process.
+        self.assertEqual(self.stacks(number)["process"], process)
+
+    def test_what_cannot_be_read_is_said_in_one_sentence(self):
+        child = subprocess.Popen(["true"])
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        done = self.run_command(child.pid)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(
+            done.stderr, f"stackweave: process {child.pid} has ended, and waits for its parent to notice\n"
+        )
+        child.wait()
+        done = self.run_command(child.pid)
+        self.assertEqual((done.returncode, done.stderr), (1, f"stackweave: there is no process {child.pid}\n"))
+        self.assertEqual(self.run_command("nonsense").returncode, 2)
+
+    def test_a_program_without_python_has_native_stacks(self):
+        child = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        text = self.text(child.pid, "--all")
+        self.assertTrue(re.search(r"^  \| .*nanosleep.*\[libc\.so\.6\]$", text, re.MULTILINE), text)
+        self.assertNotIn("Python", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
