@@ -30,6 +30,9 @@ impl Mapping {
     }
 }
 
+/// What the kernel puts behind the path of a file that is not there any more.
+pub(crate) const DELETED: &[u8] = b" (deleted)";
+
 /// The mappings that `maps` lists, by address. Lines that make no sense are left out.
 pub(crate) fn parse(maps: &[u8]) -> Vec<Mapping> {
     maps.split(|byte| *byte == b'\n').filter_map(mapping).collect()
@@ -47,7 +50,7 @@ fn mapping(line: &[u8]) -> Option<Mapping> {
     let (start, end) = str::from_utf8(range).ok()?.split_once('-')?;
     let hexadecimal = |digits: &str| u64::from_str_radix(digits, 16).ok();
     let path = rest.trim_ascii_start();
-    let whole = path.strip_suffix(b" (deleted)");
+    let whole = path.strip_suffix(DELETED);
     Some(Mapping {
         start: hexadecimal(start)?,
         end: hexadecimal(end)?,

@@ -15,7 +15,7 @@ impl ProcessMemory {
     }
 
     /// Whether the system lets it be read, as far as is known without reading.
-    pub(crate) fn may_be_read(&self) -> bool {
+    pub(crate) fn may_be_read(self) -> bool {
         // The kernel asks for the right first, and then finds that nothing is there.
         self.read(0, &mut [0]).is_some() || std::io::Error::last_os_error().raw_os_error() != Some(libc::EPERM)
     }

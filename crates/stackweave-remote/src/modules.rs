@@ -107,7 +107,9 @@ impl Modules {
     /// Its file if that can be opened and is the one that is mapped, else what is in memory.
     fn open(&self, first: &Mapping, run: &[Mapping], head: &[u8]) -> Option<Opened> {
         if first.is_of_file() {
-            for path in self.places_of(first) {
+            // What can't be compared is found by its path alone.
+            let is_sure = |path: &PathBuf| !head.is_empty() || !path.ends_with("exe");
+            for path in self.places_of(first).into_iter().filter(is_sure) {
                 if let Some(image) = Image::of_file(&path, head) {
                     return Some((Some(path), Arc::new(image)));
                 }
@@ -121,15 +123,17 @@ impl Modules {
     fn places_of(&self, mapping: &Mapping) -> Vec<PathBuf> {
         let inside = self.process.file("root").join(mapping.path.strip_prefix("/").unwrap_or(&mapping.path));
         let held = self.process.file(&format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
+        // It is taken if it is the same; where the kernel's list of mappings may not be read, it may be all there is.
+        let program = self.process.file("exe");
         if mapping.is_deleted {
-            return vec![held];
+            return vec![held, program];
         }
         let identity = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
         let here = identity(&mapping.path);
         if here.is_some() && here == identity(&inside) {
             vec![mapping.path.clone(), held]
         } else {
-            vec![inside, held, mapping.path.clone()]
+            vec![inside, held, mapping.path.clone(), program]
         }
     }
 

@@ -6,7 +6,7 @@ use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::{LittleEndian, ReadCache};
 
-use super::maps::CodeMapping;
+use crate::maps::Mapping;
 
 type Header = FileHeader64<LittleEndian>;
 type Data<'a> = &'a ReadCache<File>;
@@ -25,7 +25,7 @@ pub(super) struct ElfFile<'a> {
 
 impl<'a> ElfFile<'a> {
     /// `None` if it is no such file, or not the one that is mapped.
-    pub(super) fn parse(data: Data<'a>, mapping: &CodeMapping) -> Option<Self> {
+    pub(super) fn parse(data: Data<'a>, mapping: &Mapping) -> Option<Self> {
         let header = Header::parse(data).ok()?;
         let segments = header.program_headers(ENDIAN, data).ok()?;
         let code = segments.iter().find(|segment| {

@@ -1,68 +1,21 @@
 //! What files a process has mapped as code.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
-/// A part of a file, mapped as code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CodeMapping {
-    pub(super) start: u64,
-    pub(super) end: u64,
-    /// Where in the file it begins.
-    pub(super) offset: u64,
-    /// As that process sees it.
-    pub(super) path: PathBuf,
-}
+use crate::maps::{self, Mapping};
 
 /// The first mapping of code of each file.
-pub(super) fn code_mappings(process: u32) -> io::Result<Vec<CodeMapping>> {
-    let maps = fs::read(format!("/proc/{process}/maps"))?;
-    let mut found: Vec<CodeMapping> = Vec::new();
-    for mapping in maps.split(|byte| *byte == b'\n').filter_map(parse) {
-        if found.last().is_none_or(|last| last.path != mapping.path) {
-            found.push(mapping);
-        }
-    }
-    Ok(found)
+pub(super) fn code_mappings(process: u32) -> io::Result<Vec<Mapping>> {
+    let mut mappings = maps::parse(&fs::read(format!("/proc/{process}/maps"))?);
+    mappings.retain(|mapping| mapping.is_executable && mapping.is_of_file());
+    mappings.dedup_by(|mapping, before| mapping.path == before.path);
+    Ok(mappings)
 }
 
-/// A line of `/proc/PID/maps`, if it is a mapping of code from a file.
-fn parse(line: &[u8]) -> Option<CodeMapping> {
-    let mut fields = line.splitn(6, |byte| *byte == b' ');
-    let mut field = || fields.next().and_then(|field| std::str::from_utf8(field).ok());
-    let (start, end) = field()?.split_once('-')?;
-    let permissions = field()?;
-    let offset = field()?;
-    let path = fields.nth(2)?.trim_ascii_start();
-    if !permissions.contains('x') || !path.starts_with(b"/") {
-        return None;
-    }
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    let path = PathBuf::from(OsString::from_vec(unescape(path)));
-    Some(CodeMapping { start: number(start)?, end: number(end)?, offset: number(offset)?, path })
-}
-
-/// The kernel writes a line's end in a name in octal.
-fn unescape(path: &[u8]) -> Vec<u8> {
-    const LINE_END: &[u8] = b"\\012";
-    let mut plain = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let Some((first, after)) = rest.split_first() {
-        if let Some(after) = rest.strip_prefix(LINE_END) {
-            plain.push(b'\n');
-            rest = after;
-        } else {
-            plain.push(*first);
-            rest = after;
-        }
-    }
-    plain
-}
-
-impl CodeMapping {
+impl Mapping {
     /// Whether the name is that of an interpreter.
     pub(super) fn is_named_python(&self) -> bool {
         self.path.file_name().is_some_and(|name| name.as_bytes().windows(6).any(|window| window == b"python"))
@@ -70,8 +23,7 @@ impl CodeMapping {
 
     /// The file: as that process sees it, or the mapping itself, if the file has been replaced or removed.
     pub(super) fn open(&self, process: u32) -> Option<File> {
-        let is_deleted = self.path.as_os_str().as_bytes().ends_with(b" (deleted)");
-        let inside = self.path.strip_prefix("/").ok().filter(|_| !is_deleted);
+        let inside = self.path.strip_prefix("/").ok().filter(|_| !self.is_deleted);
         let by_name = inside.and_then(|path| File::open(Path::new(&format!("/proc/{process}/root")).join(path)).ok());
         by_name.or_else(|| self.open_mapping(process)).or_else(|| self.open_executable(process))
     }
@@ -83,7 +35,9 @@ impl CodeMapping {
 
     fn open_executable(&self, process: u32) -> Option<File> {
         let link = format!("/proc/{process}/exe");
-        let is_it = fs::read_link(&link).is_ok_and(|path| path == self.path);
+        let path = fs::read_link(&link).ok()?;
+        let path = path.as_os_str().as_bytes();
+        let is_it = path.strip_suffix(maps::DELETED).unwrap_or(path) == self.path.as_os_str().as_bytes();
         is_it.then(|| File::open(link).ok()).flatten()
     }
 }
@@ -93,24 +47,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mappings_of_code_are_read() {
-        let mapping = |line: &str| parse(line.as_bytes());
-        let found = mapping("5581f0a00000-5581f0c00000 r-xp 00020000 fe:00 1234      /usr/bin/my python3.11").unwrap();
-        assert_eq!((found.start, found.end, found.offset), (0x5581_f0a0_0000, 0x5581_f0c0_0000, 0x20000));
-        assert_eq!(found.path, Path::new("/usr/bin/my python3.11"));
-        assert!(found.is_named_python());
-        let odd = mapping("1000-2000 r-xp 0 fe:00 1 /odd\\012name (deleted)").unwrap();
-        assert_eq!(odd.path, Path::new("/odd\nname (deleted)"));
-        assert!(!odd.is_named_python());
-        for other in [
-            "1000-2000 r--p 00000000 fe:00 1 /usr/bin/python3.11",
-            "1000-2000 r-xp 00000000 00:00 0 [vdso]",
-            "1000-2000 r-xp 00000000 00:00 0",
-            "1000 r-xp 00000000 00:00 0 /a",
-            "",
-        ] {
-            assert_eq!(mapping(other), None, "{other}");
-        }
+    fn interpreters_are_known_by_their_names() {
+        let is_python = |line: &[u8]| maps::parse(line)[0].is_named_python();
+        assert!(is_python(b"1000-2000 r-xp 00020000 fe:00 1234      /usr/bin/my python3.11"));
+        assert!(!is_python(b"1000-2000 r-xp 0 fe:00 1 /python/libz.so (deleted)"));
     }
 
     #[test]
@@ -119,5 +59,7 @@ mod tests {
         let mappings = code_mappings(std::process::id()).unwrap();
         let own = mappings.iter().find(|mapping| mapping.path == executable).unwrap();
         assert!(own.open(std::process::id()).is_some() && own.open_executable(std::process::id()).is_some());
+        let is_first = |path: &Path| mappings.iter().filter(|mapping| mapping.path == path).count() == 1;
+        assert!(mappings.iter().all(|mapping| mapping.is_executable && is_first(&mapping.path)), "{mappings:?}");
     }
 }

@@ -5,9 +5,10 @@ use stackweave_cpython::Unavailable;
 use stackweave_cpython::layout::{Layout, ListsLayout, is_plausible};
 
 use super::elf::ElfFile;
-use super::maps::{CodeMapping, code_mappings};
+use super::maps::code_mappings;
 use super::snapshot::{Memory, Snapshot};
 use super::version::Version;
+use crate::maps::Mapping;
 
 /// The interpreter of a process.
 #[derive(Debug)]
@@ -54,16 +55,16 @@ pub(super) fn find(process: u32, memory: &dyn Memory) -> Result<Runtime, String>
 }
 
 /// Most interpreters have a name that says so; others are part of some program.
-fn in_likely_order(mut mappings: Vec<CodeMapping>) -> Vec<CodeMapping> {
+fn in_likely_order(mut mappings: Vec<Mapping>) -> Vec<Mapping> {
     mappings.sort_by_key(|mapping| !mapping.is_named_python());
     mappings
 }
 
-fn is_greenlet(mapping: &CodeMapping) -> bool {
+fn is_greenlet(mapping: &Mapping) -> bool {
     mapping.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("_greenlet"))
 }
 
-fn look_into(process: u32, mapping: &CodeMapping) -> Option<Found> {
+fn look_into(process: u32, mapping: &Mapping) -> Option<Found> {
     let cache = ReadCache::new(mapping.open(process)?);
     let file = ElfFile::parse(&cache, mapping)?;
     let in_all = || if mapping.is_named_python() { file.all(SYMBOLS) } else { None };
