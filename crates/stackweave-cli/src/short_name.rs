@@ -14,9 +14,8 @@ pub(crate) fn shorten(name: &str, width: usize) -> Cow<'_, str> {
     if length <= width {
         return Cow::Owned(name);
     }
-    Cow::Owned(
-        ["..."].into_iter().map(str::to_owned).chain([name.chars().skip(length + 3 - width).collect()]).collect(),
-    )
+    let end: String = name.chars().skip(length + 3 - width).collect();
+    Cow::Owned(format!("...{end}"))
 }
 
 /// Each outermost pair of brackets after the first character, emptied; `operator<` and the like stay.
@@ -67,7 +66,7 @@ mod tests {
         assert_eq!(shorten("short<int>(int)", 60), "short<int>(int)");
         assert_eq!(shorten("a::b<std::vector<int>>::c(d<e>, f) const", 30), "a::b<...>::c(...) const");
         assert_eq!(shorten("x::operator<<(std::ostream&, y<z> const&)", 30), "x::operator<<(...)");
-        assert_eq!(shorten("outer::middle::inner::function_name", 20), "...r::function_name".to_owned() + "");
+        assert_eq!(shorten("outer::middle::inner::function_name", 20), "...er::function_name");
         assert_eq!(shorten("<alloc::vec::Vec<T> as core::ops::Drop>::drop::<X>", 30).chars().count(), 30);
     }
 }

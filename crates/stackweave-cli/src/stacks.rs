@@ -9,6 +9,7 @@ use crate::screen::{Screen, show};
 use crate::{stacks_json, stacks_text};
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of the command line")]
 #[command(after_help = "\
 Examples:
   stackweave stacks 4711
