@@ -8,10 +8,11 @@ from tests.support import ROOT
 
 PYTHON_BLOCKS = {"python", "py"}
 SHELL_BLOCKS = {"sh", "bash", "shell", "console"}
+NATIVE_BLOCKS = {"c", "cpp"}
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)^ *```$", re.DOTALL | re.MULTILINE)
 COMMENT = re.compile(r"^<!--[ \n](?P<text>.*?)-->$", re.DOTALL | re.MULTILINE)
 MARK = re.compile(
-    r"(?P<name>not run|not checked|needs|status|file|python|sh|any order|exact|slow)"
+    r"(?P<name>not run|not checked|needs|status|file|python|sh|cpp|c|any order|exact|slow)"
     r"(?:: *(?P<value>[^\n]*?))? *(?:\n|$)"
 )
 #: What a line of a shell block begins with if the tests run it.
@@ -63,6 +64,8 @@ class Page:
         self.not_run = []
         self.needs = []
         self.is_slow = False
+        self.native = []
+        self.declared = dict.fromkeys(NATIVE_BLOCKS, "")
         self.read()
 
     def fail(self, place, message):
@@ -105,6 +108,9 @@ class Page:
         if name == "slow":
             self.is_slow = True
             return None, marks
+        if name in NATIVE_BLOCKS:
+            self.declared[name] += hidden + "\n"
+            return None, marks
         if name in ("python", "sh"):
             return self.add(name, found, hidden, {**marks, "hidden": ""}), {}
         if name == "file" and hidden.strip():
@@ -127,10 +133,13 @@ class Page:
         if "file" in marks:
             self.steps.append(Step("file", self.line_of(found.start()), body, name=marks["file"]))
             return None
-        if language not in PYTHON_BLOCKS | SHELL_BLOCKS:
+        if language not in PYTHON_BLOCKS | SHELL_BLOCKS | NATIVE_BLOCKS:
             return None
         if "not run" in marks:
             self.not_run.append((self.line_of(found.start()), marks["not run"]))
+            return None
+        if language in NATIVE_BLOCKS:
+            self.native.append((language, self.line_of(found.start()), self.declared[language], body))
             return None
         return self.add("python" if language in PYTHON_BLOCKS else "sh", found, body, marks)
 

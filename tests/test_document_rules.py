@@ -86,6 +86,13 @@ class Rules(unittest.TestCase):
     def test_a_page_may_need_a_package(self):
         self.assertEqual(Page("page.md", "<!-- needs: torch -->\n# Page\n\n```python\n1\n```\n").needs, ["torch"])
 
+    def test_native_blocks_have_what_was_declared_before_them(self):
+        page = Page("page.md", "```c\na();\n```\n\n<!-- c\nint x;\n-->\n```c\nb(x);\n```\n```cpp\nc();\n```\n")
+        self.assertEqual(
+            page.native, [("c", 1, "", "a();\n"), ("c", 8, "int x;\n", "b(x);\n"), ("cpp", 11, "", "c();\n")]
+        )
+        self.assertEqual(page.steps, [])
+
     def test_a_page_may_be_slow(self):
         self.assertTrue(Page("page.md", "<!-- slow -->\n# Page\n").is_slow)
         self.assertFalse(Page("page.md", "# Page\n\n```text\n<!-- slow -->\n```\n").is_slow)
