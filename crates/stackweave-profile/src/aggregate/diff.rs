@@ -63,7 +63,7 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Compares two profiles. If `is_normalised`, costs are told as shares of their profile's total: for runs of
+    /// Compares two profiles, also of two versions of a program: [`FunctionTable::extend_by_version`]. If `is_normalised`, costs are told as shares of their profile's total: for runs of
     /// different length.
     pub fn of(before: &Profile, after: &Profile, is_normalised: bool) -> Result<Self, DifferentMeasures> {
         if before.measure() != after.measure() {
@@ -72,10 +72,8 @@ impl Diff {
         let mut functions = FunctionTable::default();
         let mut builder = TreeBuilder::default();
         let sides = [before, after];
-        let places = sides.map(|side| {
-            let frames = functions.extend(side.functions());
-            builder.add_tree(side.tree(), &frames)
-        });
+        let known = sides.map(|side| functions.extend_by_version(side.functions()));
+        let places = [0, 1].map(|side| builder.add_tree(sides[side].tree(), &known[side].1));
         let union = builder.finish();
         let none = |node: &Node| DiffNode { parent: node.parent, frame: node.frame, before: None, after: None };
         let mut nodes: Vec<DiffNode> = union.nodes().iter().map(none).collect();
@@ -86,7 +84,7 @@ impl Diff {
             nodes[place.index()].after = Some(node.cost);
         }
         let totals = sides.map(Profile::total);
-        let by_function = by_function(sides, &functions);
+        let by_function = by_function(sides, &known, functions.functions().len());
         let scale = is_normalised.then(|| totals.map(share_of));
         Ok(Self { measure: before.measure(), functions, nodes, by_function, scale, totals })
     }
@@ -140,13 +138,16 @@ fn share_of(total: i64) -> f64 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "ids are of 32 bits")]
-fn by_function(sides: [&Profile; 2], functions: &FunctionTable) -> Vec<FunctionDiff> {
+fn by_function(
+    sides: [&Profile; 2],
+    known: &[(Vec<FunctionId>, Vec<FrameIndex>); 2],
+    count: usize,
+) -> Vec<FunctionDiff> {
     let none = |id| FunctionDiff { function: FunctionId(id as u32), before: None, after: None };
-    let mut diffs: Vec<FunctionDiff> = (0..functions.functions().len()).map(none).collect();
+    let mut diffs: Vec<FunctionDiff> = (0..count).map(none).collect();
     for (index, side) in sides.into_iter().enumerate() {
         for (id, statistics) in Statistics::of(side).functions() {
-            let Some(same) = functions.find(side.functions().function(id)) else { continue };
-            let diff = &mut diffs[same.index()];
+            let diff = &mut diffs[known[index].0[id.index()].index()];
             *(if index == 0 { &mut diff.before } else { &mut diff.after }) = Some(statistics);
         }
     }

@@ -110,6 +110,12 @@ struct Key {
     first_line: Option<u32>,
 }
 
+impl Key {
+    fn without_line(self) -> Self {
+        Self { first_line: None, ..self }
+    }
+}
+
 /// A frame: a function, and the line in it if lines are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProfileFrame {
@@ -190,8 +196,40 @@ impl FunctionTable {
     /// Takes in all that `other` has: for each of its frames, the index here.
     pub fn extend(&mut self, other: &Self) -> Vec<FrameIndex> {
         let functions: Vec<FunctionId> = other.functions.iter().map(|function| self.intern(function.clone())).collect();
+        self.extend_frames(other, &functions)
+    }
+
+    /// Takes in all that `other` has, which is of another version of the program: for each of its functions the id here,
+    /// and for each of its frames the index. A function that begins on another line than here is the same one, if both
+    /// have its name once in its file.
+    pub fn extend_by_version(&mut self, other: &Self) -> (Vec<FunctionId>, Vec<FrameIndex>) {
+        let (here, there) = (self.by_name(), other.by_name());
+        let function = |function: &Function| {
+            let moved = function.key().without_line();
+            match (self.find(function), there.get(&moved), here.get(&moved)) {
+                (None, Some(Some(_)), Some(Some(same))) => *same,
+                _ => self.intern(function.clone()),
+            }
+        };
+        let functions: Vec<FunctionId> = other.functions.iter().map(function).collect();
+        let frames = self.extend_frames(other, &functions);
+        (functions, frames)
+    }
+
+    fn extend_frames(&mut self, other: &Self, functions: &[FunctionId]) -> Vec<FrameIndex> {
         let frame = |frame: &ProfileFrame| self.intern_frame(functions[frame.function.index()], frame.line);
         other.frames.iter().map(frame).collect()
+    }
+
+    /// The function of each name in each file; `None` if there are several.
+    #[expect(clippy::cast_possible_truncation, reason = "ids are of 32 bits")]
+    fn by_name(&self) -> HashMap<Key, Option<FunctionId>> {
+        let mut known = HashMap::new();
+        for (place, function) in self.functions.iter().enumerate() {
+            let id = FunctionId(place as u32);
+            known.entry(function.key().without_line()).and_modify(|same| *same = None).or_insert(Some(id));
+        }
+        known
     }
 }
 
@@ -221,6 +259,22 @@ mod tests {
         let native = table.intern(function(FrameKind::Native, "a.c", "liba.so", 1));
         assert_eq!(table.intern(function(FrameKind::Native, "generated.h", "liba.so", 9)), native);
         assert_ne!(table.intern(function(FrameKind::Native, "a.c", "libb.so", 1)), native);
+    }
+
+    #[test]
+    fn a_function_of_another_version_is_found_on_another_line_if_its_name_is_there_once() {
+        let named = |name: &str, line| Function { name: name.into(), ..function(FrameKind::Python, "a.py", "", line) };
+        let (mut before, mut after) = (FunctionTable::default(), FunctionTable::default());
+        let load = before.intern(named("load", 10));
+        let [first, second] = [20, 30].map(|line| before.intern(named("<lambda>", line)));
+        after.intern(named("load", 12));
+        after.intern(named("<lambda>", 32));
+        after.intern(named("<lambda>", 30));
+        after.intern(named("save", 10));
+        let (functions, _) = before.extend_by_version(&after);
+        assert_eq!((functions[0], functions[2]), (load, second));
+        assert!(functions[1] != first && functions[3].index() > functions[1].index(), "{functions:?}");
+        assert_eq!(before.functions().len(), 5);
     }
 
     #[test]

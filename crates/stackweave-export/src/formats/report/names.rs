@@ -21,6 +21,11 @@ impl Names {
         self.table.extend(functions)
     }
 
+    /// The same for a profile of another version of the program.
+    pub(super) fn extend_by_version(&mut self, functions: &FunctionTable) -> Vec<FrameIndex> {
+        self.table.extend_by_version(functions).1
+    }
+
     /// One frame, which is new or has a place already.
     pub(super) fn frame(&mut self, function: Function, line: Option<u32>) -> FrameIndex {
         let function = self.table.intern(function);

@@ -57,7 +57,8 @@ impl Trees {
         blocks: &mut Blocks<'_>,
     ) -> Result<(), ExportError> {
         for part in parts {
-            let frames = names.extend(part.profile.functions());
+            let functions = part.profile.functions();
+            let frames = if side == "before" { names.extend_by_version(functions) } else { names.extend(functions) };
             let nodes = folded(&part.profile, MOST_NODES);
             self.has_memory |= part.profile.measure().is_memory();
             self.has_time |= matches!(part.profile.measure(), Measure::WallTime | Measure::Samples);
