@@ -79,8 +79,8 @@ class Record(MemoryReading):
         if chosen_memory is not None:
             check_together(chosen_memory.get("mode", "history"), ring)
             self._memory_source = MemorySource(chosen_memory)
-        # Memory begins last and ends first: what it takes to record calls is not the program's.
-        self._sources = tuple(each for each in (self._call_source, self._memory_source) if each is not None)
+        # Calls begin last and end first: the time that it takes to begin, and to end, is not the program's.
+        self._sources = tuple(each for each in (self._memory_source, self._call_source) if each is not None)
 
     def tracer_stats(self) -> dict[str, Any]:
         """How calls were seen when it is stopped, and what was left out: numbers by their names."""
