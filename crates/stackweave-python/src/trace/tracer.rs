@@ -12,6 +12,7 @@ use stackweave_trace::{Trace, TraceError, TraceOptions};
 use super::options::options_of;
 use super::statistics::dict_of;
 use crate::errors::StackweaveError;
+use crate::memory::quietly_if_recorded;
 use crate::python_source::source;
 use crate::recording::Feed;
 
@@ -74,7 +75,8 @@ impl Tracer {
         let options = options.ok_or_else(|| StackweaveError::new_err("a trace can be started once"))?;
         wait_for_others(py);
         // SAFETY: the GIL is held, and no exception is set: Python has called.
-        let trace = unsafe { Trace::start(recorder, source, options) }.map_err(|error| error_of(&error))?;
+        let started = quietly_if_recorded(py, || unsafe { Trace::start(recorder, source, options) });
+        let trace = started.map_err(|error| error_of(&error))?;
         *self.trace.lock().unwrap_or_else(PoisonError::into_inner) = Some(trace);
         self.feed.get().set_traced(true);
         Ok(())
@@ -84,26 +86,30 @@ impl Tracer {
     fn pause(&self, py: Python<'_>) -> PyResult<()> {
         wait_for_others(py);
         // SAFETY: the GIL is held, and nobody is in the middle of an event.
-        self.with_trace(py, |trace| unsafe { trace.pause() }).unwrap_or(Ok(())).map_err(|error| error_of(&error))
+        let paused = quietly_if_recorded(py, || self.with_trace(py, |trace| unsafe { trace.pause() }));
+        paused.unwrap_or(Ok(())).map_err(|error| error_of(&error))
     }
 
     /// Goes on.
     fn resume(&self, py: Python<'_>) -> PyResult<()> {
         wait_for_others(py);
         // SAFETY: as above; no exception is set: Python has called.
-        self.with_trace(py, |trace| unsafe { trace.resume() }).unwrap_or(Ok(())).map_err(|error| error_of(&error))
+        let resumed = quietly_if_recorded(py, || self.with_trace(py, |trace| unsafe { trace.resume() }));
+        resumed.unwrap_or(Ok(())).map_err(|error| error_of(&error))
     }
 
     /// Ends the trace, and tells what it has seen.
     fn stop<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         wait_for_others(py);
-        // SAFETY: as above.
-        let stopped = self.with_trace(py, |trace| unsafe { trace.stop() });
-        let stats = stopped
-            .ok_or_else(|| StackweaveError::new_err("the trace has not begun"))?
-            .map_err(|error| error_of(&error))?;
-        self.feed.get().set_traced(false);
-        dict_of(py, &stats)
+        quietly_if_recorded(py, || {
+            // SAFETY: as above.
+            let stopped = self.with_trace(py, |trace| unsafe { trace.stop() });
+            let stats = stopped
+                .ok_or_else(|| StackweaveError::new_err("the trace has not begun"))?
+                .map_err(|error| error_of(&error))?;
+            self.feed.get().set_traced(false);
+            dict_of(py, &stats)
+        })
     }
 
     /// In a forked child: its recording begins with what is open.
