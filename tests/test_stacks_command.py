@@ -114,7 +114,7 @@ class StacksCommandTest(StacksCase):
         child = self.start(program.replace(accounts, f"{accounts}; print('there', flush=True)"))
         # The last locks are taken a moment later.
         for _ in range(20):
-            found = self.plain(self.text(pid_of(child)))
+            found = self.plain(self.text(pid_of(child)).replace("program.py", "bank.py"))
             if found == self.plain(shown):
                 break
             time.sleep(0.5)
