@@ -33,7 +33,7 @@ test-report: ## test the report page in Chromium and Firefox, with recordings of
 test-torch: ## test what is about torch, with TORCH_VERSIONS from PyPI (the newest; 5 GB each)
 	@scripts/test-torch
 
-lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, file lengths, the C header, the report page, other platforms
+lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, file lengths, the C header, the command's page, the report page, other platforms
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy -p stackweave-symbolize --no-default-features --all-targets -- -D warnings
@@ -45,6 +45,7 @@ lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, 
 	scripts/check-licences
 	scripts/check-file-length
 	scripts/check-header
+	scripts/check-command-reference
 	scripts/check-report
 
 bench: ## measure against the peers, print the ratios, write target/bench.json

@@ -2,8 +2,10 @@
 
 import json
 import os
+import pty
 import subprocess
 
+import stackweave
 from tests.recordings import RecordingCase
 from tests.support import PYTHON, ROOT
 
@@ -40,3 +42,69 @@ class Command(RecordingCase):
         said = self.command("paint", status=2)[1]
         self.assertEqual(said, "stackweave: there is no command paint; see stackweave --help\n")
         self.assertIn("merge", self.command("--help")[0])
+
+    def test_json_is_read_by_python(self):
+        top = json.loads(self.command("top", "--json", "--measure", "calls", "out.swv")[0])
+        self.assertEqual([(row["function"], row["own"]) for row in top["functions"]], [("outer", 1), ("inner", 1)])
+        tree = json.loads(self.command("tree", "--json", "--min", "0", "out.swv")[0])
+        self.assertEqual(tree["children"][0]["children"][0]["function"], "inner")
+        flame = json.loads(self.command("flame", "--json", "--measure", "calls", "out.swv")[0])
+        self.assertEqual((flame["name"], flame["value"], flame["children"][0]["name"]), ("all", 2, "outer"))
+        diff = json.loads(self.command("diff", "--json", "--measure", "calls", "out.swv", "out.swv")[0])
+        self.assertEqual((diff["selected"]["ratio"], diff["functions"], diff["remarks"]), (1.0, [], []))
+
+    def test_json_of_deep_recursion_is_not_too_deep_for_python(self):
+        with stackweave.Recording(os.path.join(self.folder, "deep.swv")) as recording:
+            for _ in range(600):
+                recording.begin("again")
+            for _ in range(600):
+                recording.end()
+        for view in ("tree", "flame"):
+            levels, node = 0, json.loads(self.command(view, "--json", "deep.swv")[0])
+            while "children" in node:
+                levels, node = levels + 1, node["children"][0]
+            self.assertEqual(levels, 400)
+
+    def test_a_gate_has_a_status_of_its_own(self):
+        with stackweave.Recording(os.path.join(self.folder, "more.swv")) as recording:
+            for _ in range(3):
+                with recording.span("outer"):
+                    pass
+        said = self.command("diff", "--measure", "calls", "--fail-above", "10", "out.swv", "more.swv", status=3)[1]
+        self.assertIn("calls grew by 50.0 %, from 2 to 3", said)
+        self.command("diff", "--measure", "calls", "--fail-above", "50", "out.swv", "more.swv")
+
+    def test_help_is_that_of_the_command(self):
+        for name in ("trace", "memory", "dynamo", "top", "flame"):
+            text = self.command("help", name)[0]
+            self.assertEqual(text, self.command(name, "--help")[0])
+            self.assertIn("Examples:", text)
+        self.assertEqual(self.command()[0], self.command("--help")[0])
+
+    def test_a_terminal_has_colours(self):
+        self.assertIn("\x1b[48;2;", self.on_a_terminal("flame", "out.swv"))
+        self.assertIn("\x1b[1m", self.on_a_terminal("tree", "out.swv"))
+        self.assertNotIn("\x1b", self.on_a_terminal("flame", "out.swv", NO_COLOR="1"))
+        self.assertNotIn("\x1b", self.on_a_terminal("tree", "--color", "never", "out.swv"))
+
+    def on_a_terminal(self, *arguments, **variables):
+        """What is shown there."""
+        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **variables}
+        for name in ("NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"):
+            if name not in variables:
+                environment.pop(name, None)
+        ours, theirs = pty.openpty()
+        with open(ours, "rb", buffering=0) as shown:
+            with open(theirs, "wb") as terminal:
+                command = [PYTHON, "-m", "stackweave", *arguments]
+                done = subprocess.run(command, stdout=terminal, cwd=self.folder, env=environment, timeout=60)
+            self.assertEqual(done.returncode, 0)
+            text = b""
+            while True:
+                try:
+                    more = shown.read(65536)
+                except OSError:
+                    more = b""
+                if not more:
+                    return text.decode()
+                text += more

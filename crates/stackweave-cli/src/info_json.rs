@@ -3,11 +3,10 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use stackweave_profile::TraceNotes;
 use stackweave_recording::{ProcessRecording, Recording};
 
-pub(crate) fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
-    let processes: Vec<Value> = recording.processes().iter().map(process).collect();
+pub(crate) fn write(out: &mut dyn Write, recording: &Recording, notes: &[Vec<String>]) -> io::Result<()> {
+    let processes: Vec<Value> = recording.processes().iter().zip(notes).map(|(of, notes)| process(of, notes)).collect();
     let whole = json!({
         "bytes": recording.file_bytes(),
         "events": recording.event_count(),
@@ -18,7 +17,7 @@ pub(crate) fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()
     writeln!(out)
 }
 
-fn process(process: &ProcessRecording) -> Value {
+fn process(process: &ProcessRecording, notes: &[String]) -> Value {
     let (start, dictionary) = (process.start(), process.dictionary());
     let threads: Vec<Value> = dictionary
         .threads()
@@ -60,7 +59,7 @@ fn process(process: &ProcessRecording) -> Value {
         "kinds": dictionary.kinds().map(|(_, kind)| kind.name.clone()).collect::<Vec<_>>(),
         "threads": threads,
         "modules": modules,
-        "trace": TraceNotes::read(process).unwrap_or_default().sentences(process),
+        "trace": notes,
         "missing": process.missing().sentences(),
     })
 }

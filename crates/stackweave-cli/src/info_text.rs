@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use stackweave_profile::{Measure, TraceNotes};
+use stackweave_profile::Measure;
 use stackweave_recording::{ProcessRecording, Recording};
 
 use crate::calendar::utc;
@@ -10,7 +10,7 @@ use crate::calendar::utc;
 /// Threads that are shown; the rest is counted.
 const THREADS: usize = 12;
 
-pub(crate) fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, recording: &Recording, notes: &[Vec<String>]) -> io::Result<()> {
     let processes = recording.processes();
     writeln!(
         out,
@@ -19,9 +19,9 @@ pub(crate) fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()
         counted(recording.event_count(), "event", "events"),
         bytes(recording.file_bytes()),
     )?;
-    for process in processes {
+    for (process, notes) in processes.iter().zip(notes) {
         writeln!(out)?;
-        write_process(out, process)?;
+        write_process(out, process, notes)?;
     }
     let missing = recording.missing().sentences();
     if !missing.is_empty() {
@@ -30,7 +30,7 @@ pub(crate) fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()
     missing.iter().try_for_each(|sentence| writeln!(out, "{sentence}"))
 }
 
-fn write_process(out: &mut dyn Write, process: &ProcessRecording) -> io::Result<()> {
+fn write_process(out: &mut dyn Write, process: &ProcessRecording, notes: &[String]) -> io::Result<()> {
     let (start, dictionary) = (process.start(), process.dictionary());
     writeln!(out, "Process {}  {}", start.pid, command(process))?;
     row(out, "file", &format!("{}, {}", process.path().display(), bytes(process.bytes())))?;
@@ -52,9 +52,7 @@ fn write_process(out: &mut dyn Write, process: &ProcessRecording) -> io::Result<
     row(out, "stacks", &format!("{} of {} frames in {} modules", count(stacks), count(frames), count(modules)))?;
     row(out, "events", &count(process.event_count()))?;
     write_threads(out, process)?;
-    // What can't be read is missing, and told below.
-    let notes = TraceNotes::read(process).unwrap_or_default();
-    notes.sentences(process).iter().try_for_each(|sentence| row(out, "trace", sentence))?;
+    notes.iter().try_for_each(|sentence| row(out, "trace", sentence))?;
     let missing = process.missing().sentences();
     if missing.is_empty() {
         return row(out, "missing", "nothing");

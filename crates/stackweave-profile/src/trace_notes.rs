@@ -30,6 +30,11 @@ pub struct TraceNotes {
 impl TraceNotes {
     /// Reads the notes of a process. Only if there are such events in it, all events are gone through.
     pub fn read(process: &ProcessRecording) -> Result<Self, ReadError> {
+        Self::read_with(process, &mut |_| {})
+    }
+
+    /// The same; `progress` is told how many bytes are done.
+    pub fn read_with(process: &ProcessRecording, progress: &mut dyn FnMut(u64)) -> Result<Self, ReadError> {
         let mut kinds = [None; 256];
         for (number, kind) in process.dictionary().kinds().filter(|(_, kind)| kind.role == Role::Instant) {
             let places = (kind.position_of(FieldType::Frame), kind.position_of(FieldType::Unsigned));
@@ -41,7 +46,7 @@ impl TraceNotes {
         if kinds.iter().all(Option::is_none) {
             return Ok(notes);
         }
-        process.visit(None, &mut |_| {}, &mut |events| {
+        process.visit(None, progress, &mut |events| {
             for event in events {
                 if let Some((is_demoted, frame, count)) = kinds[usize::from(event.kind)] {
                     notes.add(is_demoted, frame_of(&event, frame), event.words.get(count).copied().unwrap_or(0));

@@ -80,7 +80,10 @@ fn text_and_paint(tree: &FlameTree, place: usize, room: usize) -> (String, Paint
         } else {
             format!(" of {}", value(tree.measure, float(tree.whole)))
         };
-        return (label(&format!("all: {cost}{part}"), tree.measure.describe(), room), WHOLE);
+        return (
+            label(&format!("all: {cost}{part}"), tree.measure.describe().trim_start_matches("bytes "), room),
+            WHOLE,
+        );
     };
     let function = tree.functions.function(function);
     (label(&printable(function.full_name()), &percentage(share(of.value, whole)), room), Paint::of(function))
