@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _INTERPRETERS = re.compile(r"libpython.*\.so.*|python[\d.]*[tdmu]*|libstackweave.*|_native\..*")
 _STARTERS = re.compile(r"_start|__libc_start_.*|start_thread|(__)?clone3?")
 _OWN_FILES = __file__.rpartition("/")[0] + "/"
+#: Runs what is recorded inside of a larger program, which is of no interest.
+_ENTRANCE = _OWN_FILES + "_entrance.py"
 
 
 class UsageRow(NamedTuple):
@@ -153,6 +155,8 @@ def seen_frames(stack: Iterable[Frame]) -> Iterator[Frame]:
                 continue
         elif frame.kind == "python":
             name = frame.filename or ""
+            if name == _ENTRANCE:
+                return
             if name.startswith(("<frozen importlib", "<frozen runpy", _OWN_FILES)):
                 continue
         yield frame

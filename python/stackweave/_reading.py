@@ -259,13 +259,14 @@ class Reading(_native.Feed):
         import os
         import warnings
 
-        request = {
+        request: dict[str, Any] = {
             "path": os.fspath(path),
             "format": format,
             "title": title,
             "time_order": time_order,
             "before": None if before is None else os.fspath(before),
             "sources": sources,
+            "texts": [],
             "overwrite": overwrite,
         }
         options = _profile_options(measure, include, exclude, kinds, lines, all)

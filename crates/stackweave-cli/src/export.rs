@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
         title: arguments.title.clone(),
         time_order: arguments.time_order,
         sources: !arguments.no_sources,
+        texts: Vec::new(),
         before: before.as_ref(),
         overwrite: arguments.force,
     };

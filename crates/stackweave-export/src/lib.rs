@@ -29,5 +29,5 @@ pub use export::{Exported, export, write};
 pub use format::{Format, UnknownFormat};
 pub use formats::is_report;
 pub use given_graph::{CalledFunction, Calls, GivenGraph};
-pub use options::ExportOptions;
+pub use options::{ExportOptions, SourceText};
 pub use source::Source;

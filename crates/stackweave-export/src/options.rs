@@ -3,6 +3,17 @@
 use stackweave_profile::{AggregateOptions, View};
 use stackweave_recording::Recording;
 
+/// A source that is in no file, as a cell of a notebook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceText {
+    /// What frames say their file is.
+    pub file: String,
+    /// What people call it.
+    pub name: String,
+    /// The source itself.
+    pub text: String,
+}
+
 /// What goes into an export, and how it looks. The default is what people expect of each format.
 #[derive(Debug)]
 pub struct ExportOptions<'a> {
@@ -16,6 +27,8 @@ pub struct ExportOptions<'a> {
     pub time_order: bool,
     /// Whether a report has the texts of source files with it, as they can be read now.
     pub sources: bool,
+    /// Sources that are in no file, which a report has with it.
+    pub texts: Vec<SourceText>,
     /// The recording before a change: a report and a flame graph then show what became more and what less.
     pub before: Option<&'a Recording>,
     /// Whether a file that is there already is replaced.
@@ -30,6 +43,7 @@ impl Default for ExportOptions<'_> {
             title: None,
             time_order: false,
             sources: true,
+            texts: Vec::new(),
             before: None,
             overwrite: false,
         }

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use stackweave_core::{Position, SourceLocation};
 
+/// How the name of a file ends inside of which a stack begins: see [`Frame::is_entrance`].
+const ENTRANCE: &str = "/stackweave/_entrance.py";
+
 /// One frame of a resolved stack. What is not known is `None`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
@@ -67,6 +70,13 @@ impl fmt::Display for FrameKind {
 impl Frame {
     /// The name of an interpreter's frame that nobody can tell.
     pub const UNKNOWN: &'static str = "<unknown>";
+
+    /// Whether it is of Stackweave's file that runs what is recorded inside of a larger program: a cell of a notebook, a
+    /// test. What lies outside of it is of no interest, nor is itself.
+    pub fn is_entrance(&self) -> bool {
+        let file = self.filename.as_deref().filter(|_| self.kind == FrameKind::Python);
+        file.is_some_and(|file| file.ends_with(ENTRANCE))
+    }
 
     /// A frame at a place that an interpreter, or a code generator, has named.
     pub(crate) fn located(kind: FrameKind, location: SourceLocation) -> Self {

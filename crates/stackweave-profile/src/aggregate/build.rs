@@ -144,7 +144,8 @@ impl Paths<'_> {
             next = callers;
         };
         for (stack, frame) in path.into_iter().rev() {
-            node = self.descend(node, frame, 0);
+            let is_entrance = self.names.of(frame).iter().any(Frame::is_entrance);
+            node = if is_entrance { NodeId::ROOT } else { self.descend(node, frame, 0) };
             self.stacks.insert(stack, node);
         }
         node

@@ -45,7 +45,7 @@ pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
 }
 
 fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), ExportError> {
-    let mut names = Names::default();
+    let mut names = Names::new(&source.options().texts);
     let threads = Threads::of(source);
     let trees = trees::write(source, &threads, &mut names, blocks)?;
     // Each of them reads all events: millions are not read in vain.

@@ -8,14 +8,29 @@ use serde_json::{Map, Value};
 use stackweave_profile::{FrameIndex, FrameKind, Function, FunctionTable, Origin};
 
 use super::blocks::{Blocks, Columns};
+use crate::options::SourceText;
 
 #[derive(Debug, Default)]
 pub(super) struct Names {
     table: FunctionTable,
     strings: Strings,
+    /// Files that people call something else.
+    called: HashMap<String, String>,
 }
 
 impl Names {
+    /// With sources that have names of their own.
+    pub(super) fn new(texts: &[SourceText]) -> Self {
+        let called = texts.iter().map(|source| (source.file.clone(), source.name.clone())).collect();
+        Self { called, ..Self::default() }
+    }
+
+    /// The place of a file's name, as people say it.
+    pub(super) fn file(&mut self, file: &str) -> u64 {
+        let name = self.called.get(file).map_or(file, |name| name);
+        self.strings.place(name)
+    }
+
     /// Takes in the functions of a profile: for each of its frames, the one here.
     pub(super) fn extend(&mut self, functions: &FunctionTable) -> Vec<FrameIndex> {
         self.table.extend(functions)
@@ -71,10 +86,12 @@ impl Names {
 
     /// Writes all, when nothing is added any more.
     pub(super) fn write(mut self, head: &mut Map<String, Value>, blocks: &mut Blocks<'_>) -> io::Result<()> {
-        let Self { table, strings } = &mut self;
+        let Self { table, strings, called } = &mut self;
         let functions = table.functions();
         let names: Vec<u64> = functions.iter().map(|function| strings.place(function.full_name())).collect();
-        let files: Vec<u64> = functions.iter().map(|of| strings.place_or_none(of.filename.as_deref())).collect();
+        let file =
+            |of: &'_ Function| of.filename.as_deref().map(|file| called.get(file).map_or(file, |name| name).to_owned());
+        let files: Vec<u64> = functions.iter().map(|of| strings.place_or_none(file(of).as_deref())).collect();
         let modules = functions.iter().map(|of| strings.place_or_none(of.module_name().map(|name| &**name)));
         let modules: Vec<u64> = modules.collect();
         let path = |of: &Function| of.module.as_ref().map(|module| module.path.to_string_lossy().into_owned());

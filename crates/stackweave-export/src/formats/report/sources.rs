@@ -12,6 +12,7 @@ use stackweave_profile::FrameKind;
 use super::blocks::Blocks;
 use super::costs::FunctionCosts;
 use super::names::Names;
+use crate::options::SourceText;
 use crate::source::Source;
 
 /// How much goes into a page.
@@ -33,7 +34,7 @@ const ENDS: [&str; 33] = [
 ];
 
 /// What a file with costs is known to be like.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Wanted {
     share: f64,
     /// The last line that anything is known to be on.
@@ -58,9 +59,9 @@ pub(super) fn write(
 ) -> io::Result<Value> {
     let wanted = if source.options().sources { wanted(names, costs) } else { Vec::new() };
     let mut told = Vec::new();
-    for file in chosen(wanted, source.wall_ns(0), LIMITS) {
+    for file in chosen(wanted, &source.options().texts, source.wall_ns(0), LIMITS) {
         told.push(json!({
-            "file": names.string(&file.name),
+            "file": names.file(&file.name),
             "changed": file.is_changed,
             "block": blocks.bytes(file.text.as_bytes())?,
         }));
@@ -69,17 +70,21 @@ pub(super) fn write(
 }
 
 /// The files that can be read, as many as there is room for.
-fn chosen(wanted: Vec<(String, Wanted)>, began_wall_ns: i64, limits: Limits) -> Vec<SourceFile> {
+fn chosen(wanted: Vec<(String, Wanted)>, texts: &[SourceText], began_wall_ns: i64, limits: Limits) -> Vec<SourceFile> {
     let (mut chosen, mut bytes) = (Vec::new(), 0);
     for (name, wanted) in wanted {
         if chosen.len() == limits.files {
             break;
         }
-        let found = read(Path::new(&name)).filter(|(text, _)| bytes + text.len() <= limits.bytes);
-        let Some((text, metadata)) = found else { continue };
+        let given = texts.iter().find(|given| given.file == name).map(|given| (given.text.clone(), false));
+        let read = || {
+            let (text, metadata) = read(Path::new(&name))?;
+            Some((text, is_later(&metadata, began_wall_ns)))
+        };
+        let found = given.or_else(read).filter(|(text, _)| bytes + text.len() <= limits.bytes);
+        let Some((text, is_later)) = found else { continue };
         bytes += text.len();
-        let is_shorter = text.lines().count() < wanted.last_line as usize;
-        let is_changed = is_shorter || is_later(&metadata, began_wall_ns);
+        let is_changed = is_later || text.lines().count() < wanted.last_line as usize;
         chosen.push(SourceFile { name, text, is_changed });
     }
     chosen
@@ -159,11 +164,23 @@ mod tests {
         let files: Vec<String> = (0..6).map(write).chain(["/no/such.py".to_owned()]).rev().collect();
         let chosen = |files_limit, bytes| {
             let wanted = files.iter().map(|file| (file.clone(), Wanted::default())).collect();
-            let all = chosen(wanted, i64::MAX, Limits { files: files_limit, bytes });
+            let all = chosen(wanted, &[], i64::MAX, Limits { files: files_limit, bytes });
             all.into_iter().map(|file| file.name).collect::<Vec<_>>()
         };
         assert_eq!(chosen(4, 1000), files[1..5]);
         assert_eq!(chosen(100, 39), files[1..4]);
         assert_eq!(chosen(100, 60), files[1..]);
+    }
+
+    #[test]
+    fn what_is_given_goes_before_what_is_read() {
+        let folder = Folder::new();
+        let file = folder.write("a.py", b"of the disk").display().to_string();
+        let given = SourceText { file: file.clone(), name: "In [1]".to_owned(), text: "given".to_owned() };
+        let cell = SourceText { file: "<ipython-input-2>".to_owned(), ..given.clone() };
+        let wanted = [&file, &cell.file, &"<string>".to_owned()].map(|name| (name.clone(), Wanted::default()));
+        let all = chosen(wanted.to_vec(), &[given, cell], i64::MIN, LIMITS);
+        let seen: Vec<_> = all.iter().map(|file| (&*file.text, file.is_changed)).collect();
+        assert_eq!(seen, [("given", false), ("given", false)]);
     }
 }

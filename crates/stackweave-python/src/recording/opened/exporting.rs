@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use stackweave_export::{ExportError, ExportOptions, Format, export, write};
+use stackweave_export::{ExportError, ExportOptions, Format, SourceText, export, write};
 use stackweave_recording::Recording;
 
 use super::named_process::symbolizer;
@@ -23,6 +23,8 @@ pub(crate) struct ExportRequest {
     time_order: bool,
     before: Option<PathBuf>,
     sources: bool,
+    /// File, name and text of each.
+    texts: Vec<(String, String, String)>,
     overwrite: bool,
 }
 
@@ -44,6 +46,7 @@ pub(super) fn to_file(
         title: request.title,
         time_order: request.time_order,
         sources: request.sources,
+        texts: request.texts.into_iter().map(|(file, name, text)| SourceText { file, name, text }).collect(),
         before: before.as_ref(),
         overwrite: request.overwrite,
     };

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use stackweave_profile::Frame;
 use stackweave_recording::ProcessRecording;
 
 use crate::formats::report::blocks::Columns;
@@ -43,8 +44,12 @@ impl StackTree {
             next = callers;
         };
         for (stack, frame) in path.into_iter().rev() {
-            for frame in frames.chain(threads, place as usize, frame) {
-                node = self.child(node, *frame);
+            if threads.processes[place as usize].chain(frame).any(Frame::is_entrance) {
+                node = 0;
+            } else {
+                for frame in frames.chain(threads, place as usize, frame) {
+                    node = self.child(node, *frame);
+                }
             }
             self.stacks.insert((place, stack), node);
         }
