@@ -9,11 +9,15 @@ interface Kept {
   isStep: boolean;
 }
 
+/** Inside of another page, as in a notebook, there may be no address: then all of it is kept here. */
+const hasAddress = location.protocol !== "about:";
+let insteadOfAddress = "";
+
 const kept = new Map<string, Kept>();
 let isReading = false;
 
 function fromAddress(): URLSearchParams {
-  return new URLSearchParams(location.hash.slice(1));
+  return new URLSearchParams(hasAddress ? location.hash.slice(1) : insteadOfAddress);
 }
 
 /** A text that is kept in the address under this name, unless it is what it is at first. */
@@ -44,6 +48,10 @@ export function addressWith(changes: Record<string, string>): string {
 
 function write(isStep: boolean): void {
   const address = addressWith({});
+  if (!hasAddress) {
+    insteadOfAddress = address.slice(1);
+    return;
+  }
   if (address === (location.hash || "#")) return;
   if (isStep) history.pushState(null, "", address);
   else history.replaceState(null, "", address);
@@ -56,5 +64,17 @@ function read(): void {
   isReading = false;
 }
 
+/** Without an address, links would lead to that of the page around this one. */
+function follow(event: MouseEvent): void {
+  const link = event.target instanceof Element ? event.target.closest('a[href^="#"]') : null;
+  if (link === null) return;
+  if (!event.defaultPrevented) {
+    insteadOfAddress = link.getAttribute("href")!.slice(1);
+    read();
+  }
+  event.preventDefault();
+}
+
 addEventListener("popstate", read);
 addEventListener("hashchange", read);
+if (!hasAddress) addEventListener("click", follow);

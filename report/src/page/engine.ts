@@ -37,6 +37,11 @@ function start(): Worker {
     if (data.kind === "done") call?.resolve(data.value);
     else call?.reject(new Error(data.reason));
   };
+  started.onerror = ({ message }) => {
+    const reason = new Error(message || "the page around this one lets no worker start: open the report in a tab");
+    for (const call of waiting.values()) call.reject(reason);
+    waiting.clear();
+  };
   return started;
 }
 

@@ -1,0 +1,93 @@
+// Inside of another page, as notebooks show it: in a frame without an address, and without a part in that page.
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Browser, Frame, Page } from "puppeteer-core";
+import { inBrowsers, PATIENCE_MS } from "./browsers";
+import { PAGES, type PageName } from "./opened";
+
+/** As `%%trace` writes it, and as front ends may wrap what they do not trust. */
+const SANDBOXES = ["allow-scripts allow-downloads", "allow-scripts allow-same-origin allow-downloads"];
+
+async function until(frame: Frame, what: string, holds: () => boolean): Promise<void> {
+  const end = Date.now() + PATIENCE_MS;
+  while (!(await frame.evaluate(holds))) {
+    if (Date.now() > end) throw new Error(`waited for ${what} in vain`);
+    await new Promise((resolve) => setTimeout(resolve, 15));
+  }
+}
+
+interface Framed {
+  page: Page;
+  frame: Frame;
+  problems: string[];
+}
+
+async function framed(browser: Browser, name: PageName, sandbox: string): Promise<Framed> {
+  const text = readFileSync(join(PAGES, `${name}.html`), "utf8");
+  const escaped = text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+  const path = join(PAGES, `framed-${name}.html`);
+  const around = `<!doctype html><meta charset="utf-8"><title>notebook</title><textarea id="cell"></textarea>
+<iframe srcdoc="${escaped}" sandbox="${sandbox}" style="width: 100%; height: 700px"></iframe>`;
+  writeFileSync(path, around);
+  const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  const problems: string[] = [];
+  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error") problems.push(message.text());
+  });
+  await page.goto(pathToFileURL(path).href);
+  const element = await page.$("iframe");
+  const frame = await element!.contentFrame();
+  await until(frame, "the report to open", () => document.getElementById("app")?.dataset.ready === "true");
+  return { page, frame, problems };
+}
+
+inBrowsers(["chromium", "firefox"], "each view opens inside of a frame", async (browser) => {
+  for (const sandbox of SANDBOXES) {
+    const { page, frame, problems } = await framed(browser, "calls", sandbox);
+    const before = page.url();
+    const views = await frame.$$eval("[role=tab]", (tabs) => tabs.map((tab) => tab.id.slice("tab-".length)));
+    assert.ok(views.length >= 4, views.join(" "));
+    for (const view of [...views].reverse()) {
+      await frame.$eval(`#tab-${view}`, (tab) => (tab as HTMLElement).click());
+      const end = Date.now() + PATIENCE_MS;
+      while ((await frame.$eval("#view", (element) => (element as HTMLElement).dataset.view)) !== view)
+        assert.ok(Date.now() < end, view);
+    }
+    assert.deepEqual(problems, []);
+    assert.equal(page.url(), before, "the page around it stays where it is");
+    await page.close();
+  }
+});
+
+inBrowsers(["chromium", "firefox"], "links stay inside of the frame", async (browser) => {
+  const { page, frame, problems } = await framed(browser, "calls", SANDBOXES[0]!);
+  await frame.$eval("a.more", (link) => (link as HTMLElement).click());
+  await until(frame, "the table", () => document.getElementById("view")?.dataset.view === "table");
+  assert.equal(await page.title(), "notebook");
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+inBrowsers(["chromium"], "keys are the report's inside of it, and the notebook's outside", async (browser) => {
+  const { page, frame } = await framed(browser, "calls", SANDBOXES[0]!);
+  await page.evaluate(() => {
+    const keys: string[] = [];
+    Object.assign(window, { keys });
+    addEventListener("keydown", (event) => keys.push(event.key));
+  });
+  await frame.click("#tab-overview");
+  await page.keyboard.press("2");
+  await until(frame, "the second view", () => document.getElementById("view")?.dataset.view !== "overview");
+  const seen = () => page.evaluate(() => (window as unknown as { keys: string[] }).keys);
+  assert.deepEqual(await seen(), []);
+  await page.click("#cell");
+  await page.keyboard.press("1");
+  assert.deepEqual(await seen(), ["1"]);
+  assert.notEqual(await frame.$eval("#view", (element) => (element as HTMLElement).dataset.view), "overview");
+  await page.close();
+});
