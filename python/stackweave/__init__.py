@@ -166,3 +166,17 @@ def __getattr__(name: str) -> object:
     value: object = getattr(__import__(f"{__name__}.{module}", fromlist=[name]), name)
     globals()[name] = value
     return value
+
+
+def load_ipython_extension(ipython: object) -> None:
+    """For `%load_ext stackweave`: adds %%trace, %%memory and %%record, which show their reports below the cell."""
+    from ._notebook import load
+
+    load(ipython)
+
+
+def unload_ipython_extension(ipython: object) -> None:
+    """For `%unload_ext stackweave`."""
+    from ._notebook import unload
+
+    unload(ipython)

@@ -275,6 +275,14 @@ class Reading(_native.Feed):
             warnings.warn(sentence, stacklevel=2)
         return os.fspath(path)
 
+    def show(self, *, height: int = 600) -> None:
+        """Shows the report below the cell of a notebook, so many pixels high; elsewhere prints a table."""
+        import os
+
+        from ._notebook_view import View, show
+
+        show(self, View(height), title=os.path.basename(self.path))  # type: ignore[arg-type]
+
     def memory(
         self,
         *,

@@ -127,9 +127,14 @@ class SourcedRecording(Recording):
     def _leave_out_callers(self) -> None:
         """Calls are recorded from here on, and not who has called until then."""
 
+    def _make_way(self) -> None:
+        """Another one is about to begin. Ends, if nobody who runs here has asked for this one."""
+
     def _refuse_second(self) -> None:
         for source in self._sources:
             kind = type(source)
+            if kind.current is not None:
+                kind.current._make_way()
             if kind.current is not None:
                 raise StackweaveError(f"{kind.current!r} is on, and there can be {kind.one} at a time: stop it first")
 

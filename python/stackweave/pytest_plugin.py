@@ -1,4 +1,8 @@
-"""Limits of memory and checks for leaks in tests of pytest, which finds this by itself where the package is installed.
+"""Recordings of tests, limits of memory and checks for leaks for pytest, which finds this by itself where the package
+is installed.
+
+--stackweave=trace records the calls of each test to a file of its own, --stackweave=memory its memory, and
+--stackweave=run both.
 
 @pytest.mark.stackweave_limit("24 MB") fails a test that has more in use at any moment, and
 @pytest.mark.stackweave_leaks("100 kB") one that gives back less than it takes, each time that it is run.
@@ -18,6 +22,10 @@ if TYPE_CHECKING:
 
 #: What each test's peak is called among the properties of its report.
 PEAK = "stackweave_peak_bytes"
+#: What can be recorded of each test.
+KINDS = ("trace", "memory", "run")
+#: Where recordings of tests go.
+FOLDER = ".stackweave"
 MARKS = {
     "stackweave_limit": "stackweave_limit(size, python_allocators=False): the test may have at most so much memory in"
     ' use at a time, "24 MB"',
@@ -27,7 +35,7 @@ MARKS = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("stackweave", "memory, as stackweave records it")
+    group = parser.getgroup("stackweave", "calls and memory of tests, as stackweave records them")
     group.addoption("--stackweave-memory", action="store_true", help="list the tests that use most memory")
     group.addoption(
         "--stackweave-memory-top", type=int, metavar="NUMBER", default=10, help="how many tests are listed (10)"
@@ -35,12 +43,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--stackweave-memory-folder", metavar="FOLDER", help="keep the recordings of tests that are measured there"
     )
+    _add_recording(group, parser)
     parser.addini("stackweave_memory", "list the tests that use most memory", type="bool", default=False)
+
+
+def _add_recording(group: Any, parser: pytest.Parser) -> None:
+    group.addoption("--stackweave", choices=KINDS, help="record each test: its calls, its memory, or both (run)")
+    group.addoption("--stackweave-folder", metavar="FOLDER", help=f"where recordings go ({FOLDER})")
+    group.addoption("--stackweave-fixtures", action="store_true", help="record setup and teardown, too")
+    group.addoption("--stackweave-only-failed", action="store_true", help="keep recordings of tests that fail only")
+    parser.addini("stackweave", "record each test: trace, memory or run")
+    parser.addini("stackweave_folder", "where recordings of tests go", default=FOLDER)
+    parser.addini("stackweave_fixtures", "record setup and teardown, too", type="bool", default=False)
+    parser.addini("stackweave_only_failed", "keep recordings of tests that fail only", type="bool", default=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for line in MARKS.values():
         config.addinivalue_line("markers", line)
+    kind = config.getoption("stackweave") or config.getini("stackweave")
+    if kind:
+        _record_tests(config, kind)
     config.pluginmanager.register(_Peaks(config), "stackweave-peaks")
 
 
@@ -59,6 +82,21 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         yield
     finally:
         item.obj = plain
+
+
+def _record_tests(config: pytest.Config, kind: str) -> None:
+    if kind not in KINDS:
+        raise pytest.UsageError(f"stackweave must be trace, memory or run, but is {kind!r}")
+    lists_all = config.getoption("stackweave_memory") or config.getini("stackweave_memory")
+    if lists_all and kind != "trace":
+        raise pytest.UsageError(
+            f"--stackweave={kind} and --stackweave-memory both record memory: leave out one of them"
+        )
+    from ._pytest_recording import Recordings
+
+    names = ("folder", "fixtures", "only_failed")
+    options = {name: config.getoption(f"stackweave_{name}") or config.getini(f"stackweave_{name}") for name in names}
+    config.pluginmanager.register(Recordings(config, kind, options), "stackweave-recordings")
 
 
 class _Peaks:

@@ -1,0 +1,194 @@
+"""Recordings as a notebook shows them: the report page in a frame, and a table of text where there is no such thing."""
+
+from __future__ import annotations
+
+import html
+import linecache
+import os
+import re
+import sys
+import tempfile
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._reading import _profile_options, _selection
+from ._sizes import count_text, duration_text, size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ._recording import Recording
+
+#: How a recording begins.
+_MAGIC = b"\xf5SWV"
+ROWS = 20
+#: The report may run its scripts, and nothing else: it has no part in the notebook, whatever a recording holds.
+_FRAME = (
+    '<iframe srcdoc="{page}" title="Stackweave report: {title}" sandbox="allow-scripts allow-downloads"'
+    ' allow="clipboard-write; fullscreen" loading="lazy"'
+    ' style="width: 100%; height: {height}px; border: 1px solid #8886; border-radius: 4px"></iframe>'
+)
+
+
+class View(NamedTuple):
+    """How it is shown."""
+
+    height: int = 600
+    #: A table of text, and no report.
+    only_table: bool = False
+    #: Larger reports go to a file.
+    limit: int = 10_000_000
+
+
+class Text(NamedTuple):
+    """The source of a cell."""
+
+    #: What frames say.
+    file: str
+    #: What people say.
+    name: str
+    text: str
+
+
+def show(recording: Recording, view: View, *, title: str, texts: Iterable[Text] = (), kept: str | None = None) -> None:
+    """Shows it below the cell that runs, or in a terminal."""
+    texts = list(texts)
+    names = {text.file: text.name for text in texts}
+    said = sentence(recording, kept)
+    table = "\n".join(filter(None, [said, *table_lines(recording, names)]))
+    shell = _shell()
+    if shell is None or not hasattr(shell, "kernel") or view.only_table:
+        print(table)
+        return
+    with tempfile.TemporaryDirectory(prefix="stackweave-") as folder:
+        path = os.path.join(folder, "report.html")
+        write_report(recording, path, title, texts)
+        if os.path.getsize(path) > view.limit:
+            page = _put_beside(path, kept, title)
+            markup = _link(page, os.path.getsize(page), said) + f"<pre>{html.escape(table)}</pre>"
+        else:
+            with open(path, encoding="utf-8") as file:
+                markup = framed(file.read(), title, view.height, said)
+    from IPython.display import display  # type: ignore[import-not-found]
+
+    display({"text/html": markup, "text/plain": table}, raw=True)
+
+
+def framed(page: str, title: str, height: int, said: str) -> str:
+    """The page in a frame, with one line below it."""
+    frame = _FRAME.format(page=html.escape(page), title=html.escape(title), height=height)
+    return f"<div>{frame}<div><small>{html.escape(said)}</small></div></div>"
+
+
+def write_report(recording: Recording, path: str, title: str, texts: Iterable[Text]) -> None:
+    request = {
+        "path": path,
+        "format": "report",
+        "title": title,
+        "time_order": False,
+        "before": None,
+        "sources": True,
+        "texts": [tuple(text) for text in texts],
+        "overwrite": True,
+    }
+    options = _profile_options(None, (), (), (), False, None)
+    sentences = recording._files().export(_selection(None, None, None, None), options, request)
+    for missing in recording._worth_saying(sentences):
+        warnings.warn(missing, stacklevel=2)
+
+
+def cells_of(shell: Any) -> list[Text]:
+    """The sources of cells that have run."""
+    called = getattr(shell.compile, "format_code_name", lambda name: None)
+    cells = []
+    for file in list(linecache.cache):
+        name = called(file)
+        if name is not None:
+            number = re.search(r"\d+", name[1])
+            cells.append(Text(file, f"In [{number[0]}]" if number else name[1], "".join(linecache.getlines(file))))
+    return cells
+
+
+def sentence(recording: Recording, kept: str | None) -> str:
+    """What was recorded."""
+    parts = []
+    sources = {type(source).__name__: source for source in getattr(recording, "_sources", ())}
+    calls: Any = sources.get("CallSource")
+    if calls is not None and calls.counted is not None:
+        seconds = max((process["duration"] for process in recording.info()["processes"]), default=0.0)
+        parts.append(f"{count_text(calls.counted.get('calls', 0), 'call')} in {duration_text(seconds)}")
+    if "MemorySource" in sources:
+        parts.append(f"{size_text(recording.memory().peak().bytes)} at the peak")
+    if kept is not None:
+        parts.append(f"recorded in {kept}")
+    return ", ".join(parts)
+
+
+def table_lines(recording: Recording, names: dict[str, str]) -> list[str]:
+    """The functions that took most time; of a recording of memory alone, the stacks that held most at its peak."""
+    # What has no call was running on other threads all the time: those of the kernel.
+    rows = [row for row in recording.top(measure="time") if row.calls]
+    lines = []
+    if rows:
+        lines.append(f"{'own':>10} {'total':>10} {'calls':>10}  function")
+        for row in rows[:ROWS]:
+            times = f"{_time_text(row.own):>10} {_time_text(row.total):>10}"
+            lines.append(f"{times} {row.calls:>10,}  {row.function}  {_place(row.file, row.line, names)}".rstrip())
+        if len(rows) > ROWS:
+            lines.append(f"{'':>32}  and {len(rows) - ROWS:,} more")
+    if not rows or "MemorySource" in {type(source).__name__ for source in getattr(recording, "_sources", ())}:
+        table = recording.memory().peak().table(limit=8, depth=4)
+        for file, name in names.items():
+            table = table.replace(file, name)
+        for folder in sorted(filter(os.path.isabs, sys.path), key=len, reverse=True):
+            table = table.replace(folder.rstrip(os.sep) + os.sep, f"...{os.sep}")
+        lines.append(table)
+    return lines
+
+
+def is_replaceable(path: str) -> bool:
+    """Whether a file is a recording, or empty: those may be recorded anew."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) in (_MAGIC, b"")
+    except OSError:
+        return False
+
+
+def _place(file: str | None, line: int | None, names: dict[str, str]) -> str:
+    if file is None:
+        return ""
+    name = names.get(file, file)
+    if os.path.isabs(name):
+        inside = os.path.relpath(name)
+        name = os.path.join("...", *file.split(os.sep)[-2:]) if inside.startswith("..") else inside
+    return f"{name}:{line}" if line else name
+
+
+def _time_text(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * factor >= 1 or unit == "us":
+            break
+    return f"{seconds * factor:.3g} {unit}" if seconds * factor < 1000 else f"{seconds * factor:,.0f} {unit}"
+
+
+def _put_beside(path: str, kept: str | None, title: str) -> str:
+    """The page as a file beside the recording that is kept, or in the folder of the notebook."""
+    number = re.sub(r"\W+", "", title)
+    target = os.path.splitext(kept)[0] + ".html" if kept else f"stackweave-{number}.html"
+    with open(path, "rb") as source, open(target, "wb") as file:
+        while chunk := source.read(1 << 20):
+            file.write(chunk)
+    return target
+
+
+def _link(page: str, size: int, said: str) -> str:
+    name = html.escape(page)
+    large = f"{size_text(size)}: too large for a notebook; --limit sets how large one may be"
+    return f'<p>{html.escape(said)} <a href="{name}" target="_blank">Open {name}</a> ({html.escape(large)})</p>'
+
+
+def _shell() -> Any:
+    """The shell of IPython that we are in, if we are."""
+    module = sys.modules.get("IPython")
+    return None if module is None else module.get_ipython()
