@@ -49,7 +49,7 @@ pub struct TraceOptions {
     pub max_events: Option<u64>,
     /// Whether tasks are named.
     pub tasks: bool,
-    /// Whether what is open around the start is shown, on the thread that starts.
+    /// Whether what is open around the start is shown.
     pub outer: bool,
     /// Functions whose calls are described.
     pub described: Vec<DescribedFunctions>,

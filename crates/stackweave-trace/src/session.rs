@@ -53,8 +53,8 @@ pub(crate) struct Session {
     pub(crate) tasks: bool,
     /// When it began, or went on.
     pub(crate) since: Cell<u64>,
-    /// The thread whose frames around the start are not shown; 0 if there is none.
-    pub(crate) inner_only: Cell<u32>,
+    /// Whether frames around the start are shown.
+    pub(crate) shows_outer: bool,
     pub(crate) is_paused: Cell<bool>,
     pub(crate) left_out: Cell<u64>,
     /// Of threads that have ended: the calls that were recorded.
@@ -117,7 +117,7 @@ impl Session {
             library: self,
             way: &block.way,
             since: self.since.get(),
-            shows_outer: self.inner_only.get() != block.tid.get(),
+            shows_outer: self.shows_outer,
         };
         work(&engine)
     }

@@ -275,8 +275,6 @@ fn session_of(
         calls: demotion.calls.max(1),
         ticks: ticks_of(demotion.mean, ticks_per_second),
     });
-    // SAFETY: has no conditions.
-    let tid = unsafe { libc::gettid() }.unsigned_abs();
     Ok(Box::new(Session {
         codes: Codes::new(),
         hot_kinds,
@@ -291,7 +289,7 @@ fn session_of(
         demotion,
         tasks: options.tasks,
         since: Cell::new(recorder.ticks_now()),
-        inner_only: Cell::new(if options.outer { 0 } else { tid }),
+        shows_outer: options.outer,
         is_paused: Cell::new(false),
         left_out: Cell::new(0),
         ended_calls: Cell::new(0),

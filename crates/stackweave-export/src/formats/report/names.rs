@@ -73,11 +73,6 @@ impl Names {
         self.table.frames().iter().filter_map(|frame| Some((frame.function.index(), frame.line?)))
     }
 
-    /// The place of a text.
-    pub(super) fn string(&mut self, text: &str) -> u64 {
-        self.strings.place(text)
-    }
-
     /// The frame of the same function without a line.
     pub(super) fn without_line(&mut self, frame: u32) -> Option<FrameIndex> {
         let function = self.table.frames().get(frame as usize)?.function;
