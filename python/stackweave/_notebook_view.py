@@ -68,16 +68,18 @@ def show(recording: Recording, view: View, *, title: str, texts: Iterable[Text] 
             markup = _link(page, os.path.getsize(page), said) + f"<pre>{html.escape(table)}</pre>"
         else:
             with open(path, encoding="utf-8") as file:
-                markup = framed(file.read(), title, view.height, said)
+                markup = framed(file.read(), title, view.height, table)
     from IPython.display import display  # type: ignore[import-not-found]
 
     display({"text/html": markup, "text/plain": table}, raw=True)
 
 
-def framed(page: str, title: str, height: int, said: str) -> str:
-    """The page in a frame, with one line below it."""
+def framed(page: str, title: str, height: int, table: str) -> str:
+    """The page in a frame, with a line below it that opens the table: frames are left out of what is not trusted."""
     frame = _FRAME.format(page=html.escape(page), title=html.escape(title), height=height)
-    return f"<div>{frame}<div><small>{html.escape(said)}</small></div></div>"
+    said, _, rows = table.partition("\n")
+    below = f"<details><summary>{html.escape(said)}</summary><pre>{html.escape(rows)}</pre></details>"
+    return f"<div>{frame}{below}</div>"
 
 
 def write_report(recording: Recording, path: str, title: str, texts: Iterable[Text]) -> None:

@@ -143,6 +143,7 @@ class OfTest:
         return RecordedTest(self.path, self._seconds, peak, None, self.has_failed)
 
     def _fail(self, error: Exception) -> None:
+        self._end()
         if self._recording is not None and self._recording.state == "recording":
             self._recording._failed(type(error), error, error.__traceback__)
 

@@ -91,6 +91,7 @@ class Recordings:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._told:
             return
+        terminalreporter.ensure_newline()
         terminalreporter.section("stackweave")
         for line in self._lines():
             terminalreporter.write_line(line)

@@ -11,9 +11,14 @@ import { PAGES, type PageName } from "./opened";
 /** As `%%trace` writes it, and as front ends may wrap what they do not trust. */
 const SANDBOXES = ["allow-scripts allow-downloads", "allow-scripts allow-same-origin allow-downloads"];
 
-async function until(frame: Frame, what: string, holds: () => boolean): Promise<void> {
+async function until<Arguments extends unknown[]>(
+  frame: Frame,
+  what: string,
+  holds: (...of: Arguments) => boolean,
+  ...of: Arguments
+): Promise<void> {
   const end = Date.now() + PATIENCE_MS;
-  while (!(await frame.evaluate(holds))) {
+  while (!(await frame.evaluate(holds, ...(of as unknown as never[])))) {
     if (Date.now() > end) throw new Error(`waited for ${what} in vain`);
     await new Promise((resolve) => setTimeout(resolve, 15));
   }
@@ -25,11 +30,18 @@ interface Framed {
   problems: string[];
 }
 
-async function framed(browser: Browser, name: PageName, sandbox: string): Promise<Framed> {
+/** Opens it in a frame of another page. What is said to be there first is waited for. */
+async function framed(
+  browser: Browser,
+  name: PageName,
+  sandbox: string,
+  { policy = "", first = "#app[data-ready=true]" } = {},
+): Promise<Framed> {
   const text = readFileSync(join(PAGES, `${name}.html`), "utf8");
   const escaped = text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
   const path = join(PAGES, `framed-${name}.html`);
-  const around = `<!doctype html><meta charset="utf-8"><title>notebook</title><textarea id="cell"></textarea>
+  const meta = policy && `<meta http-equiv="Content-Security-Policy" content="${policy}">`;
+  const around = `<!doctype html><meta charset="utf-8">${meta}<title>notebook</title><textarea id="cell"></textarea>
 <iframe srcdoc="${escaped}" sandbox="${sandbox}" style="width: 100%; height: 700px"></iframe>`;
   writeFileSync(path, around);
   const page = await browser.newPage();
@@ -42,7 +54,7 @@ async function framed(browser: Browser, name: PageName, sandbox: string): Promis
   await page.goto(pathToFileURL(path).href);
   const element = await page.$("iframe");
   const frame = await element!.contentFrame();
-  await until(frame, "the report to open", () => document.getElementById("app")?.dataset.ready === "true");
+  await until(frame, first, (wanted) => document.querySelector(wanted) !== null, first);
   return { page, frame, problems };
 }
 
@@ -89,5 +101,12 @@ inBrowsers(["chromium"], "keys are the report's inside of it, and the notebook's
   await page.keyboard.press("1");
   assert.deepEqual(await seen(), ["1"]);
   assert.notEqual(await frame.$eval("#view", (element) => (element as HTMLElement).dataset.view), "overview");
+  await page.close();
+});
+
+inBrowsers(["chromium", "firefox"], "a page around it that allows no worker is told of", async (browser) => {
+  const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; child-src https: data:";
+  const { page, frame } = await framed(browser, "calls", SANDBOXES[0]!, { policy, first: "[role=alert]" });
+  assert.match(await frame.$eval("body", (body) => body.innerText), /open the report in a tab/);
   await page.close();
 });
