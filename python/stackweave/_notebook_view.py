@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import tempfile
+import threading
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 #: How a recording begins.
 _MAGIC = b"\xf5SWV"
 ROWS = 20
+#: Whose threads run cells.
+_KERNEL = ("IPython.", "ipykernel.")
 #: The report may run its scripts, and nothing else: it has no part in the notebook, whatever a recording holds.
 _FRAME = (
     '<iframe srcdoc="{page}" title="Stackweave report: {title}" sandbox="allow-scripts allow-downloads"'
@@ -53,16 +56,17 @@ class Text(NamedTuple):
 def show(recording: Recording, view: View, *, title: str, texts: Iterable[Text] = (), kept: str | None = None) -> None:
     """Shows it below the cell that runs, or in a terminal."""
     texts = list(texts)
+    thread = own_thread(recording) if texts else None
     names = {text.file: text.name for text in texts}
     said = sentence(recording, kept)
-    table = "\n".join(filter(None, [said, *table_lines(recording, names)]))
+    table = "\n".join(filter(None, [said, *table_lines(recording, names, thread)]))
     shell = _shell()
     if shell is None or not hasattr(shell, "kernel") or view.only_table:
         print(table)
         return
     with tempfile.TemporaryDirectory(prefix="stackweave-") as folder:
         path = os.path.join(folder, "report.html")
-        write_report(recording, path, title, texts)
+        write_report(recording, path, title, texts, thread)
         if os.path.getsize(path) > view.limit:
             page = _put_beside(path, kept, title)
             markup = _link(page, os.path.getsize(page), said) + f"<pre>{html.escape(table)}</pre>"
@@ -82,7 +86,7 @@ def framed(page: str, title: str, height: int, table: str) -> str:
     return f"<div>{frame}{below}</div>"
 
 
-def write_report(recording: Recording, path: str, title: str, texts: Iterable[Text]) -> None:
+def write_report(recording: Recording, path: str, title: str, texts: Iterable[Text], thread: int | None) -> None:
     request = {
         "path": path,
         "format": "report",
@@ -94,7 +98,7 @@ def write_report(recording: Recording, path: str, title: str, texts: Iterable[Te
         "overwrite": True,
     }
     options = _profile_options(None, (), (), (), False, None)
-    sentences = recording._files().export(_selection(None, None, None, None), options, request)
+    sentences = recording._files().export(_selection(None, thread, None, None), options, request)
     for missing in recording._worth_saying(sentences):
         warnings.warn(missing, stacklevel=2)
 
@@ -109,6 +113,15 @@ def cells_of(shell: Any) -> list[Text]:
             number = re.search(r"\d+", name[1])
             cells.append(Text(file, f"In [{number[0]}]" if number else name[1], "".join(linecache.getlines(file))))
     return cells
+
+
+def own_thread(recording: Recording) -> int | None:
+    """That of the cell, if besides it only those of the kernel did anything: they are of no interest, then."""
+    processes = recording.info()["processes"]
+    recorded = {thread["tid"] for process in processes for thread in process["threads"]}
+    kernel = {thread.native_id for thread in threading.enumerate() if type(thread).__module__.startswith(_KERNEL)}
+    own = threading.get_native_id()
+    return own if len(processes) == 1 and own in recorded and recorded <= kernel | {own} else None
 
 
 def sentence(recording: Recording, kept: str | None) -> str:
@@ -126,10 +139,10 @@ def sentence(recording: Recording, kept: str | None) -> str:
     return ", ".join(parts)
 
 
-def table_lines(recording: Recording, names: dict[str, str]) -> list[str]:
+def table_lines(recording: Recording, names: dict[str, str], thread: int | None) -> list[str]:
     """The functions that took most time; of a recording of memory alone, the stacks that held most at its peak."""
     # What has no call was running on other threads all the time: those of the kernel.
-    rows = [row for row in recording.top(measure="time") if row.calls]
+    rows = [row for row in recording.top(measure="time", thread=thread) if row.calls]
     lines = []
     if rows:
         lines.append(f"{'own':>10} {'total':>10} {'calls':>10}  function")

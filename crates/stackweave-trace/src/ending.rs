@@ -61,6 +61,10 @@ impl Session {
     /// # Safety
     /// The GIL is held.
     unsafe fn tell_silent_threads(&self, now: u64) {
+        if !self.shows_outer {
+            // What is open there was so before the start.
+            return;
+        }
         let kernel_threads = self.describer.kernel_threads();
         for (ident, state) in self.source.thread_states() {
             let Some(tid) = kernel_threads.iter().find(|known| known.0 == ident).map(|known| known.1) else { continue };
