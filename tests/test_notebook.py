@@ -222,7 +222,7 @@ stackweave.open({self.path!r}).show(height=300)
 print(sorted(shown[-1]), "height: 300px" in shown[-1]["text/html"])
 """
         )
-        self.assertEqual(shown.count("10  Notebook.test_recordings_can_be_shown_again.<locals>.<lambda>"), 2, shown)
+        self.assertEqual(len(re.findall(r" 10  \S*<lambda>", shown)), 2, shown)
         self.assertTrue(shown.endswith("['text/html', 'text/plain'] True\n"), shown)
 
     def test_wrong_options_are_one_sentence(self):
@@ -296,7 +296,9 @@ print(written)
         expected = re.search(r"```text\n(.*?)```", text, re.DOTALL).group(1)
 
         def functions(table):
-            return set(re.findall(r"(?m)  (\S+  In \[\d+\]:\d+)$", table))
+            # As all Pythons name them; comprehensions are functions before 3.12.
+            found = re.findall(r"(?m)  (?:\S+\.)?(\S+  In \[\d+\]:\d+)$", table)
+            return {name for name in found if not name.startswith("<listcomp>")}
 
         self.assertEqual(functions(shown), functions(expected))
         self.assertTrue(functions(shown))

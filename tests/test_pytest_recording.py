@@ -51,7 +51,8 @@ class TestRecordings(RecordingCase):
         return stackweave.open(os.path.join(self.folder, folder, name))
 
     def calls(self, name):
-        return {row.function: row.calls for row in self.opened(name).top(measure="time")}
+        """By the name alone: before 3.11 the class is not known."""
+        return {row.function.rpartition(".")[2]: row.calls for row in self.opened(name).top(measure="time")}
 
     def test_each_test_has_a_recording(self):
         shown = self.pytest(
@@ -89,7 +90,7 @@ def test_slow():
         calls = self.calls("shop.test_shop--test_total.swv")
         self.assertEqual((calls["test_total"], calls["total"], calls["square"]), (1, 1, 3), "fixtures are not recorded")
         self.assertFalse({name for name in calls if "pytest" in name or "record_" in name}, calls)
-        self.assertEqual(self.calls("shop.test_shop--TestCart.test_unit.swv")["TestCart.test_unit"], 1)
+        self.assertEqual(self.calls("shop.test_shop--TestCart.test_unit.swv")["test_unit"], 1)
         self.assertRegex(
             shown, r"=+ stackweave =+\n+6 recordings in \.stackweave/; the slowest:\n( +[\d.]+ m?s  \S+::.*\n){5}"
         )
