@@ -83,6 +83,11 @@ impl Timeline {
         self.at(ticks) - self.base_monotonic
     }
 
+    /// Up to here more points behind the last one do not change the line; 0 if all of it may change.
+    pub fn settled_ticks(&self) -> u64 {
+        if self.points.len() < 2 { 0 } else { self.points.last().map_or(0, |point| point.ticks) }
+    }
+
     /// `CLOCK_MONOTONIC` at so many nanoseconds after the base: comparable between all processes that ran on one machine
     /// since it was started.
     pub const fn monotonic_ns(&self, nanoseconds: u64) -> u64 {

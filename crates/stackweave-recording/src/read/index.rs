@@ -24,7 +24,7 @@ pub(crate) struct Place {
 }
 
 /// One process in a file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) start: Start,
     pub(crate) end: Option<End>,
@@ -63,26 +63,30 @@ impl Index {
             builder.add(&mut scanner, piece)?;
         }
         builder.close();
+        for section in &mut builder.index.sections {
+            section.places.shrink_to_fit();
+        }
         Ok(builder.index)
     }
 }
 
+/// An index that grows piece by piece.
 #[derive(Debug, Default)]
-struct Builder {
-    index: Index,
-    open: Option<Growing>,
+pub(super) struct Builder {
+    pub(super) index: Index,
+    pub(super) open: Option<Growing>,
     scratch: Vec<u8>,
 }
 
 /// The section that blocks belong to. It goes on behind its End block until the next one starts: the tag tells.
 #[derive(Debug)]
-struct Growing {
-    section: Section,
-    points: Vec<ClockPoint>,
+pub(super) struct Growing {
+    pub(super) section: Section,
+    pub(super) points: Vec<ClockPoint>,
 }
 
 impl Builder {
-    fn add(&mut self, scanner: &mut Scanner<'_>, piece: Piece) -> io::Result<()> {
+    pub(super) fn add(&mut self, scanner: &mut Scanner<'_>, piece: Piece) -> io::Result<()> {
         match piece {
             Piece::Damage(range) => self.missing().damaged.add(range),
             Piece::Tail(range) => self.missing().cut_bytes += range.end - range.start,
@@ -137,17 +141,9 @@ impl Builder {
     }
 
     fn close(&mut self) {
-        let Some(Growing { mut section, mut points }) = self.open.take() else { return };
-        let Start { started_wall_ns, started_monotonic_ns, .. } = section.start;
-        if points.is_empty() && started_monotonic_ns != 0 {
-            let (monotonic_ns, wall_ns) = (started_monotonic_ns, started_wall_ns);
-            points.push(ClockPoint { ticks: 0, monotonic_ns, wall_ns, width_ns: 0 });
-        }
-        section.timeline = Timeline::new(&points, section.start.ticks_per_second, started_wall_ns);
-        section.has_clock_points = !points.is_empty();
-        section.missing.is_unclosed = section.end.is_none();
-        section.places.shrink_to_fit();
-        self.index.sections.push(section);
+        let Some(mut open) = self.open.take() else { return };
+        open.settle();
+        self.index.sections.push(open.section);
     }
 }
 
@@ -167,6 +163,19 @@ impl Growing {
             has_clock_points: false,
         };
         Self { section, points: Vec::new() }
+    }
+
+    /// Makes the section one that can be read, as far as it goes. It may grow on.
+    pub(super) fn settle(&mut self) {
+        let Self { section, points } = self;
+        let Start { started_wall_ns, started_monotonic_ns, ticks_per_second, .. } = section.start;
+        let started =
+            ClockPoint { ticks: 0, monotonic_ns: started_monotonic_ns, wall_ns: started_wall_ns, width_ns: 0 };
+        let knows_start = points.is_empty() && started_monotonic_ns != 0;
+        let points = if knows_start { core::slice::from_ref(&started) } else { points.as_slice() };
+        section.timeline = Timeline::new(points, ticks_per_second, started_wall_ns);
+        section.has_clock_points = !points.is_empty();
+        section.missing.is_unclosed = section.end.is_none();
     }
 
     fn add_events(&mut self, block: &Block, stored: &[u8]) -> Result<(), BlockError> {

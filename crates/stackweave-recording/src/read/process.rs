@@ -30,6 +30,11 @@ impl ProcessRecording {
         Self { source, path, section: Arc::new(section) }
     }
 
+    /// What is known of it, to go on with. It is copied if somebody else has this recording too.
+    pub(crate) fn into_section(self) -> Section {
+        Arc::try_unwrap(self.section).unwrap_or_else(|shared| Section::clone(&shared))
+    }
+
     /// Whether both are the same recording, opened once.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.section, &other.section)

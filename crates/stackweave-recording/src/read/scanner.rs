@@ -101,6 +101,26 @@ impl<'a> Scanner<'a> {
         .map(Some)
     }
 
+    /// The same in a file that grows: `None` also before a block of which only a part is there, and before bytes at the end
+    /// that are no block. They are looked at again, once there are more.
+    pub(crate) fn next_whole(&mut self) -> io::Result<Option<Piece>> {
+        let at = self.at;
+        let is_half_written = match self.header_at(at.min(self.end))? {
+            Ok(header) => Block { at, header }.end() > self.end,
+            Err(_) => self.end.saturating_sub(at) < BlockHeader::LEN as u64,
+        };
+        if is_half_written {
+            return Ok(None);
+        }
+        match self.next()? {
+            Some(Piece::Tail(range)) => {
+                self.at = range.start;
+                Ok(None)
+            }
+            piece => Ok(piece),
+        }
+    }
+
     /// The first bytes of a block's payload as they are stored, `len` of them or as many as there are.
     pub(crate) fn start_of(&mut self, block: &Block, len: usize) -> io::Result<&[u8]> {
         let len = len.min(block.header.stored_len as usize);

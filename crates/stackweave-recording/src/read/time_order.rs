@@ -61,24 +61,24 @@ struct Stream {
 
 /// A block of events that is being given out.
 #[derive(Debug)]
-struct OpenBlock {
-    events: EventBuffer,
+pub(super) struct OpenBlock {
+    pub(super) events: EventBuffer,
     /// The place of the event that comes next, and the place behind it.
-    next: usize,
+    pub(super) next: usize,
     behind: usize,
     /// The ticks of that event, if there is one.
-    ticks: Option<u64>,
+    pub(super) ticks: Option<u64>,
 }
 
 impl OpenBlock {
-    fn new(events: EventBuffer) -> Self {
+    pub(super) fn new(events: EventBuffer) -> Self {
         let mut block = Self { events, next: 0, behind: 0, ticks: None };
         block.step();
         block
     }
 
     /// Leaves the next event behind.
-    fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         self.next = self.behind;
         let found = self.events.event_at(self.next);
         (self.ticks, self.behind) = found.map_or((None, self.next), |(event, behind)| (Some(event.ticks), behind));
