@@ -45,6 +45,7 @@ mod batch;
 mod frame;
 mod json;
 mod known_frames;
+pub mod live;
 pub mod memory;
 mod module_history;
 mod native_frames;

@@ -183,35 +183,10 @@ impl<'a> Collector<'a> {
         let Some(group) = thread.group else { return };
         let group = &mut self.groups[group];
         group.events += u64::from(is_inside && (seen != Seen::Nothing || of_memory.is_some()));
-        let is_open = matches!(seen, Seen::Open { .. });
-        if !is_open {
-            group.spans.settle(&mut thread.open);
-        }
-        while thread.losses.last().is_some_and(|lost| event.ticks > *lost) {
-            // An open says itself what is still there.
-            if !is_open {
-                group.spans.cut(&mut thread.open, None);
-            }
-            thread.losses.pop();
-        }
-        let time = thread.open.advance(time);
-        if !is_open {
-            thread.open.saw();
-        }
-        match seen {
-            Seen::Begin { frame } => {
-                group.spans.begin(&mut thread.open, frame, time);
-                group.has_spans = true;
-            }
-            Seen::Open { frame, depth } => {
-                group.spans.open(&mut thread.open, (frame, depth), time);
-                group.has_spans = true;
-            }
-            Seen::End => group.spans.end(&mut thread.open, time),
-            Seen::Sample { stack, weight } if is_inside && self.wants_samples => {
-                group.samples.add(place(stack, thread), weight);
-            }
-            Seen::Sample { .. } | Seen::Nothing => {}
+        let time = thread.open.pass(&mut group.spans, &mut thread.losses, (event.ticks, time), seen);
+        group.has_spans |= group.spans.see(&mut thread.open, seen, time);
+        if let (Seen::Sample { stack, weight }, true) = (seen, is_inside && self.wants_samples) {
+            group.samples.add(place(stack, thread), weight);
         }
         if let (Some(MemoryEvent::Allocate(taken) | MemoryEvent::Map(taken)), MemoryCosts::Counted(_)) =
             (of_memory, &self.memory)

@@ -122,7 +122,7 @@ impl MemoryCosts {
                 if replay.is_waiting() {
                     replay.begin_range(last_ticks);
                 }
-                let all = replay.finish().into_iter().filter(|replayed| takes(replayed.device));
+                let all = replay.counted().into_iter().filter(|replayed| takes(replayed.device));
                 all.map(|of| DeviceFigures { device: of.device, places: of.places, totals: of.totals }).collect()
             }
             Self::Kept(snapshot) => {

@@ -57,6 +57,11 @@ impl RecordedNames {
         &self.frames[start as usize..(start + length) as usize]
     }
 
+    /// Names a frame as somebody has found out meanwhile.
+    pub(crate) fn rename(&mut self, number: u32, frames: &[Frame]) {
+        self.put(number, frames.iter().cloned());
+    }
+
     #[expect(clippy::cast_possible_truncation, reason = "as many frames do not fit into memory")]
     fn put(&mut self, number: u32, frames: impl IntoIterator<Item = Frame>) {
         let start = self.frames.len();

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use stackweave_recording::read::{Ended, OpenStack};
 
+use crate::aggregate::kinds::Seen;
 use crate::word_hash::WordMap;
 
 /// The spans of one or several threads, by path.
@@ -42,7 +43,7 @@ pub(crate) struct SpanCounts {
 }
 
 /// What one thread has begun and not ended.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OpenSpans {
     open: OpenStack<Open>,
     now: u64,
@@ -67,6 +68,34 @@ impl OpenSpans {
     /// Something else than an open was told, at the time of the last event.
     pub(crate) fn saw(&mut self) {
         self.seen = self.now;
+    }
+
+    /// An event is about to be seen, at these ticks and this time: what opens have left out, and what was open where events
+    /// are missing, is over. `losses` are the ticks of those, the next one last. Gives the time of the event.
+    #[inline]
+    pub(crate) fn pass(
+        &mut self,
+        tree: &mut SpanTree,
+        losses: &mut Vec<u64>,
+        (ticks, time): (u64, u64),
+        seen: Seen,
+    ) -> u64 {
+        let is_open = matches!(seen, Seen::Open { .. });
+        if !is_open {
+            tree.settle(self);
+        }
+        while losses.last().is_some_and(|lost| ticks > *lost) {
+            // An open says itself what is still there.
+            if !is_open {
+                tree.cut(self, None);
+            }
+            losses.pop();
+        }
+        let time = self.advance(time);
+        if !is_open {
+            self.saw();
+        }
+        time
     }
 
     /// Something happened on the thread. Its time, but never earlier than what came before it.
@@ -101,6 +130,21 @@ impl SpanTree {
             self.close(open, spans.seen.max(open.began));
             self.counts.unfinished += 1;
         }
+    }
+
+    /// Takes in an event. Says whether it is one of spans.
+    #[inline]
+    pub(crate) fn see(&mut self, spans: &mut OpenSpans, seen: Seen, time: u64) -> bool {
+        match seen {
+            Seen::Begin { frame } => self.begin(spans, frame, time),
+            Seen::Open { frame, depth } => self.open(spans, (frame, depth), time),
+            Seen::End => {
+                self.end(spans, time);
+                return false;
+            }
+            Seen::Sample { .. } | Seen::Nothing => return false,
+        }
+        true
     }
 
     pub(crate) fn begin(&mut self, spans: &mut OpenSpans, frame: u32, time: u64) {
@@ -175,6 +219,20 @@ impl SpanTree {
         self.nodes[parent as usize].last_child = child;
         self.nodes[last as usize].successor = child;
         child
+    }
+
+    /// The tree as if the threads with these spans had nothing more to come. It takes no more events.
+    pub(crate) fn as_cut<'a>(&self, threads: impl Iterator<Item = &'a OpenSpans>) -> Self {
+        let mut tree = Self {
+            nodes: self.nodes.clone(),
+            by_frame: WordMap::default(),
+            range: self.range.clone(),
+            counts: self.counts,
+        };
+        for spans in threads {
+            tree.cut(&mut spans.clone(), None);
+        }
+        tree
     }
 
     /// Gives back the memory that only more events would need.

@@ -32,7 +32,7 @@ pub use usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, read_usage};
 
 pub(crate) use replay::PlaceFigures;
 pub(crate) use snapshot::Snapshot;
-pub(crate) use usage::usable_snapshot;
+pub(crate) use usage::{usable_snapshot, usage_so_far};
 
 #[doc(no_inline)]
 pub use stackweave_store::ledger::{Figures, Totals, stands_for};

@@ -151,14 +151,19 @@ impl Replay {
         &mut self.devices[at].ledger
     }
 
-    /// What was counted, for the process first, then for each device that had events.
-    pub(crate) fn finish(self) -> Vec<Replayed> {
-        self.devices.into_iter().map(Device::finish).collect()
+    /// Knows the kinds that a process which still records has by now.
+    pub fn learn_kinds(&mut self, process: &ProcessRecording) {
+        self.kinds = MemoryKinds::of(process.dictionary());
+    }
+
+    /// What was counted so far, for the process first, then for each device that had events.
+    pub(crate) fn counted(&self) -> Vec<Replayed> {
+        self.devices.iter().map(Device::counted).collect()
     }
 }
 
 impl Device {
-    fn finish(self) -> Replayed {
+    fn counted(&self) -> Replayed {
         let (mut totals, places) = (self.ledger.totals(), places(&self.ledger));
         let begun = self.range_start.filter(|_| totals.figures.peak_bytes > 0);
         let is_peak_at_start = begun.is_some_and(|begun| begun == (totals.peak_ticks, totals.figures.peak_bytes));

@@ -120,12 +120,14 @@ pub fn read_usage(
         return Ok(making.finish());
     }
     let (replayed, missing) = replay(process, query, progress)?;
-    for device in replayed {
-        making.take_replayed(device);
-    }
     making.usage.missing = missing;
-    making.remark_on_replay();
-    Ok(making.finish())
+    Ok(making.replayed(replayed))
+}
+
+/// How much memory a process has used, as far as a replay of it has come.
+pub(crate) fn usage_so_far(process: &ProcessRecording, replay: &Replay) -> MemoryUsage {
+    let query = MemoryQuery::default();
+    Making::new(process, &query, MemoryHeader::of(process.start())).replayed(replay.counted())
 }
 
 /// The snapshot that answers the question, if there is one. That of a recording which was not ended is older than its events;
@@ -153,7 +155,7 @@ fn replay(
         replay.wait_for_range();
     }
     if !MemoryKinds::of(process.dictionary()).are_there() {
-        return Ok((replay.finish(), Missing::default()));
+        return Ok((replay.counted(), Missing::default()));
     }
     let start = i64::try_from(start).unwrap_or(i64::MAX);
     let missing = process.visit_in_time_order(until, progress, &mut |timed| {
@@ -168,7 +170,7 @@ fn replay(
     if replay.is_waiting() {
         replay.begin_range(last_ticks(process));
     }
-    Ok((replay.finish(), missing))
+    Ok((replay.counted(), missing))
 }
 
 fn last_ticks(process: &ProcessRecording) -> u64 {
@@ -214,6 +216,14 @@ impl<'a> Making<'a> {
             let totals = (snapshot.totals(device), false);
             self.put(device, totals, rows, snapshot.sizes(device).collect());
         }
+    }
+
+    fn replayed(mut self, devices: Vec<Replayed>) -> MemoryUsage {
+        for device in devices {
+            self.take_replayed(device);
+        }
+        self.remark_on_replay();
+        self.finish()
     }
 
     fn take_replayed(&mut self, replayed: Replayed) {

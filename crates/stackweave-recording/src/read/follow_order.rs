@@ -26,8 +26,8 @@ pub struct FollowOrder {
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
     /// The stream whose turn it was last.
     current: Option<usize>,
-    /// Up to where all events were asked for, in nanoseconds.
-    asked: u64,
+    /// Behind the latest event that was given, in nanoseconds.
+    behind: u64,
     late: u64,
     events_done: u64,
     reader: BlockReader,
@@ -46,7 +46,7 @@ struct Stream {
 
 impl FollowOrder {
     /// Gives all events that are earlier than `until`, in nanoseconds since the process's base. A block that
-    /// was not in the file by then, and begins earlier, is late: it comes with the next call.
+    /// comes into the file later, and begins earlier than the last of them, is late: it is given with the next call.
     pub fn visit_until(
         &mut self,
         process: &ProcessRecording,
@@ -68,6 +68,7 @@ impl FollowOrder {
                 if let Some((next, _)) = block.events.event_at(block.next) {
                     event(block.events.thread(), &next);
                 }
+                self.behind = self.behind.max(time.saturating_add(1));
                 self.events_done += 1;
                 self.step(stream);
             } else {
@@ -76,7 +77,6 @@ impl FollowOrder {
             }
             turn = self.turn_after(process, stream, until);
         }
-        self.asked = self.asked.max(until);
         Ok(())
     }
 
@@ -103,7 +103,7 @@ impl FollowOrder {
                 self.streams.len() - 1
             });
             let time = process.timeline().nanoseconds(place.first_ticks);
-            self.late += u64::from(time < self.asked);
+            self.late += u64::from(time < self.behind);
             let known = &mut self.streams[stream];
             known.places.push_back(*place);
             if !known.waits && self.current != Some(stream) {

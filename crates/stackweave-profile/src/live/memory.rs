@@ -1,0 +1,167 @@
+//! Memory of a process that records, while its events come in.
+//!
+//! Blocks are taken on one thread and given back on another, so events have to come in the order of time. The recorder writes
+//! threads one after the other: what happened in the last moments waits until nothing earlier can come. If something comes
+//! later than that all the same, the figures are a little off, and are made anew when the recording has ended.
+
+use stackweave_core::EventKind;
+use stackweave_recording::read::FollowOrder;
+use stackweave_recording::{Missing, ProcessRecording, ReadError};
+use stackweave_store::ledger::Totals;
+
+use crate::aggregate::{Counted, GroupCosts, Measure, Profile, RecordedNames};
+use crate::live::names::NativeNames;
+use crate::memory::{MemoryKinds, MemoryQuery, MemoryUsage, Replay, has_no_history, read_usage, usage_so_far};
+
+/// A point of the curve is the highest of so many nanoseconds.
+const CURVE_STEP: u64 = 250_000_000;
+const MOST_POINTS: usize = 1 << 20;
+/// Events are taken in for so long a time at once, in nanoseconds.
+const PIECE: u64 = 100_000_000;
+/// Of so many stacks the native frames are worth a name: those that have most.
+const NAMED_STACKS: usize = 100;
+
+/// What the memory of a process is used for, as far as its events are known.
+#[derive(Debug)]
+pub struct LiveMemory {
+    order: FollowOrder,
+    replay: Replay,
+    has_kinds: bool,
+    /// Up to here events were taken in, in nanoseconds.
+    done_ns: u64,
+    curve: Vec<u64>,
+}
+
+/// How much memory a process has used so far.
+#[derive(Debug)]
+pub struct MemoryNow {
+    usage: MemoryUsage,
+}
+
+impl LiveMemory {
+    /// That of a process of which nothing was read.
+    pub fn new(process: &ProcessRecording) -> Self {
+        let (order, replay) = (FollowOrder::default(), Replay::new(process, None));
+        Self { order, replay, has_kinds: false, done_ns: 0, curve: Vec::new() }
+    }
+
+    /// Whether the process records its memory.
+    pub fn is_there(process: &ProcessRecording) -> bool {
+        MemoryKinds::of(process.dictionary()).are_there() || has_no_history(process)
+    }
+
+    /// Takes in the events that are new, those later than `until` (in ticks) not yet. Between two parts it is asked whether it
+    /// goes on.
+    pub fn update(
+        &mut self,
+        process: &ProcessRecording,
+        until: u64,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), ReadError> {
+        self.has_kinds = MemoryKinds::of(process.dictionary()).are_there();
+        if !self.has_kinds {
+            return Ok(());
+        }
+        self.replay.learn_kinds(process);
+        let last = process.latest_ticks().unwrap_or(0);
+        let end = if until >= last { u64::MAX } else { process.timeline().nanoseconds(until) };
+        let last_ns = process.timeline().nanoseconds(last);
+        while self.done_ns < end {
+            let next = self.done_ns.saturating_add(PIECE);
+            self.done_ns = if next > last_ns { end } else { next.min(end) };
+            self.take_in(process)?;
+            if !goes_on() {
+                break;
+            }
+        }
+        // What comes next may be earlier than the end of time.
+        self.done_ns = self.done_ns.min(last_ns);
+        Ok(())
+    }
+
+    fn take_in(&mut self, process: &ProcessRecording) -> Result<(), ReadError> {
+        let Self { order, replay, done_ns, curve, .. } = self;
+        order.visit_until(process, *done_ns, &mut |thread, event| {
+            let Some(told) = replay.see(event) else { return };
+            let before = replay.live_bytes(EventKind::OWN_DEVICE);
+            replay.tell(event.ticks, thread, told);
+            let live = replay.live_bytes(EventKind::OWN_DEVICE);
+            let place = process.timeline().nanoseconds(event.ticks) / CURVE_STEP;
+            let place = usize::try_from(place).unwrap_or(MOST_POINTS).min(MOST_POINTS);
+            if curve.len() <= place {
+                curve.resize(place, before);
+                curve.push(live);
+            }
+            curve[place] = curve[place].max(live);
+        })
+    }
+
+    /// How many events were gone through, of whatever kind.
+    pub fn events_done(&self) -> u64 {
+        self.order.events_done()
+    }
+
+    /// How many blocks of events came too late to be counted in their order.
+    pub fn late(&self) -> u64 {
+        self.order.late()
+    }
+
+    /// The highest that was live in each quarter of a second since the process began to record.
+    pub fn curve(&self) -> &[u64] {
+        &self.curve
+    }
+
+    /// What could not be read.
+    pub fn missing(&self) -> &Missing {
+        self.order.missing()
+    }
+
+    /// How much memory was used. Where a recorder keeps sums only, those that it has written last.
+    pub fn now(&self, process: &ProcessRecording) -> Result<MemoryNow, ReadError> {
+        let has_all = process.end().is_some() && self.events_done() == process.event_count();
+        let is_off = has_all && self.order.late() > 0;
+        let usage = if is_off || !self.has_kinds || has_no_history(process) {
+            read_usage(process, &MemoryQuery::default(), &mut |_| {})?
+        } else {
+            usage_so_far(process, &self.replay)
+        };
+        Ok(MemoryNow { usage })
+    }
+}
+
+impl MemoryNow {
+    /// Sums of the process's own memory.
+    pub fn totals(&self) -> Totals {
+        self.usage.device(EventKind::OWN_DEVICE).map(|own| own.totals).unwrap_or_default()
+    }
+
+    /// What has to be known about the figures, a sentence each.
+    pub fn remarks(&self) -> &[String] {
+        &self.usage.remarks
+    }
+
+    /// How many bytes one sampled allocation stands for. All figures are estimates then.
+    pub fn sample_every(&self) -> Option<u64> {
+        self.usage.sample_every()
+    }
+
+    /// Who has taken it, by a measure of memory.
+    pub fn profile(&self, process: &ProcessRecording, measure: Measure, known: &NativeNames) -> Profile {
+        let rows = self.usage.device(EventKind::OWN_DEVICE).map_or(&[][..], |own| &own.rows);
+        let costs = GroupCosts::of_rows(rows);
+        let counted = Counted { measure, device: EventKind::OWN_DEVICE };
+        let frames = costs.frames(counted, process.dictionary());
+        let mut names = RecordedNames::resolve(process, &frames, None);
+        known.put_into(&mut names, &frames);
+        costs.profile(counted, process, &names, false)
+    }
+
+    /// The frames of the stacks that have most, by their numbers in the recording: those that are seen first.
+    pub fn heaviest_frames(&self, process: &ProcessRecording) -> Vec<u32> {
+        let rows = self.usage.device(EventKind::OWN_DEVICE).map_or(&[][..], |own| &own.rows);
+        let mut rows: Vec<_> =
+            rows.iter().map(|row| (row.figures.live_bytes.max(row.figures.peak_bytes), row)).collect();
+        rows.sort_unstable_by_key(|(bytes, row)| (core::cmp::Reverse(*bytes), row.stack));
+        rows.iter().take(NAMED_STACKS).flat_map(|(_, row)| process.dictionary().frames_of(row.stack)).collect()
+    }
+}
