@@ -38,6 +38,7 @@ class Asked:
         self.program = program
         self.output: str | None = parsed.output
         self.quiet: bool = parsed.quiet
+        self.live: bool = getattr(parsed, "live", False)
         #: Those of the recording; what was not said is left out.
         self.options = {name: value for name, value in options.items() if value is not None}
 
@@ -53,6 +54,12 @@ def add_output(group: Any, memory: str = "64MiB", buffer: str = "--memory") -> N
     add_writing(group, memory, buffer)
     group.add_argument(
         "--ring", metavar="SIZE|SECONDS", help="keep only the last so many bytes, seconds, or both: 64MB,30"
+    )
+    group.add_argument(
+        "--live",
+        action="store_true",
+        help="show it while it is made, on the terminal; what the program prints follows then, and it reads nothing"
+        " from the terminal",
     )
 
 

@@ -67,6 +67,8 @@ class RecordingCommand(NamedTuple):
             return self._refuse(self._in_words_of_the_command(str(error), asked.options))
         except (_native.StackweaveError, OSError) as error:
             return self._refuse(str(error))
+        if asked.live:
+            return self._show(arguments, path, asked.output)
 
         def begin() -> None:
             ending = _Ending(self, command, recording, quiet=asked.quiet)
@@ -78,6 +80,13 @@ class RecordingCommand(NamedTuple):
             return _program.run(asked.program, begin, lambda: _failed(recording))
         except (_native.StackweaveError, OSError) as error:
             return self._refuse(str(error))
+
+    def _show(self, arguments: list[str], path: str, output: str | None) -> int:
+        from . import _live_command
+
+        if not _live_command.has_terminal():
+            return self._refuse(_live_command.NO_TERMINAL)
+        return _live_command.run(self.name, arguments, path, output)
 
     def _in_words_of_the_command(self, sentence: str, options: dict[str, object]) -> str:
         for theirs, ours in self.words.items():

@@ -31,7 +31,7 @@ pub(crate) fn watch() {
 }
 
 /// The signals that are to be ignored, as who started this process wants it: a bit each.
-fn ignored() -> u64 {
+pub(crate) fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)

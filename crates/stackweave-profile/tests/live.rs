@@ -162,6 +162,20 @@ fn losses_that_are_told_in_time_end_what_was_open() {
 }
 
 #[test]
+fn memory_that_a_program_tells_of_is_noticed() {
+    for tells in [false, true] {
+        let mut tape = calls(1, false);
+        if tells {
+            tape.allocate(1, 1 << 40, (0x1000, 10), &[span("main")]);
+        }
+        let whole = read(&tape.bytes(true));
+        let mut live = LiveCalls::new(&whole);
+        live.update(&whole, u64::MAX, &mut || true).unwrap();
+        assert_eq!((live.has_memory(), LiveMemory::is_recorded(&whole)), (tells, (false, false)));
+    }
+}
+
+#[test]
 fn it_stops_when_it_is_told_to_and_goes_on() {
     let whole = read(&calls(5, false).bytes(true));
     let mut live = LiveCalls::new(&whole);
@@ -267,6 +281,6 @@ fn sums_without_a_history_are_those_that_were_written_last() {
     let whole = read(&tape.tape.bytes(false));
     let mut live = LiveMemory::new(&whole);
     live.update(&whole, u64::MAX, &mut || true).unwrap();
-    assert!(LiveMemory::is_there(&whole));
+    assert_eq!(LiveMemory::is_recorded(&whole), (true, true));
     assert_eq!(live.now(&whole).unwrap().totals().figures.live_bytes, 10);
 }

@@ -11,6 +11,7 @@ use crate::aggregate::{
     Counted, GroupCosts, Kinds, Measure, OpenSpans, Profile, RecordedNames, Seen, SpanTree, losses,
 };
 use crate::live::names::NativeNames;
+use crate::memory::{MemoryEvent, MemoryKinds};
 use crate::word_hash::WordMap;
 
 const SECOND: u64 = 1_000_000_000;
@@ -21,7 +22,7 @@ const MOST_SECONDS: usize = 1 << 20;
 #[derive(Debug)]
 pub struct LiveCalls {
     blocks: FollowBlocks,
-    kinds: Kinds,
+    kinds: (Kinds, MemoryKinds),
     spans: SpanTree,
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
@@ -43,6 +44,7 @@ struct Counts {
     calls: u64,
     per_second: Vec<u64>,
     last_ns: u64,
+    has_memory: bool,
 }
 
 impl LiveCalls {
@@ -50,7 +52,7 @@ impl LiveCalls {
     pub fn new(process: &ProcessRecording) -> Self {
         Self {
             blocks: FollowBlocks::default(),
-            kinds: Kinds::of(process.dictionary()),
+            kinds: kinds_of(process),
             spans: SpanTree::new(0..u64::MAX),
             threads: Vec::new(),
             by_number: WordMap::default(),
@@ -67,7 +69,7 @@ impl LiveCalls {
         until: u64,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), ReadError> {
-        self.kinds = Kinds::of(process.dictionary());
+        self.kinds = kinds_of(process);
         self.learn_losses(process);
         let Self { blocks, kinds, spans, threads, by_number, counted, .. } = self;
         while let Some(block) = blocks.next_block(process, until)? {
@@ -115,9 +117,9 @@ impl LiveCalls {
         self.counted.last_ns
     }
 
-    /// How many threads have recorded anything.
-    pub fn thread_count(&self) -> usize {
-        self.threads.len()
+    /// Whether a program was seen to tell of its memory.
+    pub fn has_memory(&self) -> bool {
+        self.counted.has_memory
     }
 
     /// What could not be read.
@@ -143,9 +145,13 @@ impl LiveCalls {
     }
 }
 
+fn kinds_of(process: &ProcessRecording) -> (Kinds, MemoryKinds) {
+    (Kinds::of(process.dictionary()), MemoryKinds::of(process.dictionary()))
+}
+
 fn take_in(
     (block, process): (&EventBuffer, &ProcessRecording),
-    kinds: &Kinds,
+    (kinds, of_memory): &(Kinds, MemoryKinds),
     (spans, thread): (&mut SpanTree, &mut Thread),
     counted: &mut Counts,
 ) {
@@ -157,9 +163,16 @@ fn take_in(
         let time = thread.open.pass(spans, &mut thread.losses, (event.ticks, time), seen);
         spans.see(&mut thread.open, seen, time);
         last = time;
-        if matches!(seen, Seen::Begin { .. }) {
-            counted.calls += 1;
-            *counted.second(time) += 1;
+        match seen {
+            Seen::Begin { .. } => {
+                counted.calls += 1;
+                *counted.second(time) += 1;
+            }
+            Seen::Nothing if !counted.has_memory => {
+                let told = of_memory.see(&event);
+                counted.has_memory = matches!(told, Some(MemoryEvent::Allocate(_) | MemoryEvent::Map(_)));
+            }
+            _ => {}
         }
     }
     counted.last_ns = counted.last_ns.max(last);

@@ -11,7 +11,9 @@ use stackweave_store::ledger::Totals;
 
 use crate::aggregate::{Counted, GroupCosts, Measure, Profile, RecordedNames};
 use crate::live::names::NativeNames;
-use crate::memory::{MemoryKinds, MemoryQuery, MemoryUsage, Replay, has_no_history, read_usage, usage_so_far};
+use crate::memory::{
+    MemoryHeader, MemoryKinds, MemoryQuery, MemoryUsage, Replay, has_no_history, read_usage, usage_so_far,
+};
 
 /// A point of the curve is the highest of so many nanoseconds.
 const CURVE_STEP: u64 = 250_000_000;
@@ -45,9 +47,10 @@ impl LiveMemory {
         Self { order, replay, has_kinds: false, done_ns: 0, curve: Vec::new() }
     }
 
-    /// Whether the process records its memory.
-    pub fn is_there(process: &ProcessRecording) -> bool {
-        MemoryKinds::of(process.dictionary()).are_there() || has_no_history(process)
+    /// Whether a memory recorder is at work in the process; and whether it is the only one there.
+    pub fn is_recorded(process: &ProcessRecording) -> (bool, bool) {
+        let header = MemoryHeader::of(process.start());
+        (header.is_some(), header.is_some_and(|header| !header.beside_calls))
     }
 
     /// Takes in the events that are new, those later than `until` (in ticks) not yet. Between two parts it is asked whether it

@@ -1,0 +1,176 @@
+//! The files of a recording: that of the program, and those of the processes that it forks, beside it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use stackweave_recording::read::{Changed, Follower};
+use stackweave_recording::{OpenError, ProcessRecording};
+
+use super::figures::Figures;
+use crate::failure::Failure;
+
+/// The end of a recording's name.
+const SUFFIX: &str = ".swv";
+/// A program that does anything writes five times in a second.
+const STILL: Duration = Duration::from_millis(1200);
+
+/// All files of a recording that grows.
+#[derive(Debug)]
+pub(super) struct Files {
+    path: PathBuf,
+    pub(super) followed: Vec<Followed>,
+    /// What happened to one of them last.
+    pub(super) remark: Option<String>,
+}
+
+/// A file, and what is known of each process in it.
+#[derive(Debug)]
+pub(super) struct Followed {
+    follower: Follower,
+    pub(super) figures: Vec<Figures>,
+    pub(super) bytes: u64,
+    /// When something was added last.
+    grown: Instant,
+}
+
+impl Files {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), followed: Vec::new(), remark: None }
+    }
+
+    /// Takes in what was written since the last look.
+    pub(super) fn look(&mut self) -> Result<(), Failure> {
+        self.open_new()?;
+        for place in 0..self.followed.len() {
+            let file = &mut self.followed[place];
+            let look = file.follower.look().map_err(Failure::new)?;
+            if let Some(changed) = look.changed {
+                self.reopen(place, changed)?;
+                continue;
+            }
+            if look.new_bytes > 0 {
+                file.grown = Instant::now();
+            }
+            file.bytes = look.file_bytes;
+            let known = file.figures.len();
+            file.figures.extend(file.follower.processes()[known..].iter().map(Figures::new));
+        }
+        Ok(())
+    }
+
+    /// Every process, and what is known of it.
+    pub(super) fn processes(&self) -> impl Iterator<Item = (&ProcessRecording, &Figures)> {
+        self.followed.iter().flat_map(|file| file.follower.processes().iter().zip(&file.figures))
+    }
+
+    fn open_new(&mut self) -> Result<(), Failure> {
+        if self.followed.is_empty() {
+            match Follower::open(&self.path) {
+                Ok(follower) => self.followed.push(Followed::new(follower)),
+                Err(OpenError::NotFound(_)) => {}
+                Err(error) => return Err(Failure::new(error)),
+            }
+            return Ok(());
+        }
+        let Some(began) = self.began() else { return Ok(()) };
+        for path in forked(&self.path) {
+            let is_known = self.followed.iter().any(|file| file.follower.path() == path);
+            if is_known {
+                continue;
+            }
+            // One that can't be read yet is looked at again.
+            let Ok(mut follower) = Follower::open(&path) else { continue };
+            let is_later = |process: &ProcessRecording| process.start().started_wall_ns >= began;
+            if follower.look().is_ok() && follower.processes().first().is_some_and(is_later) {
+                self.followed.push(Followed::new(follower));
+            }
+        }
+        Ok(())
+    }
+
+    /// When the program began to record: files that are older are of another run.
+    fn began(&self) -> Option<i64> {
+        Some(self.followed.first()?.follower.processes().first()?.start().started_wall_ns)
+    }
+
+    fn reopen(&mut self, place: usize, changed: Changed) -> Result<(), Failure> {
+        let path = self.followed[place].follower.path().to_owned();
+        let what = match changed {
+            Changed::Cut => "was cut",
+            Changed::Replaced => "is another one now",
+        };
+        self.remark = Some(format!("{} {what}: it is read from its beginning.", path.display()));
+        if place == 0 {
+            self.followed.clear();
+            return self.open_new();
+        }
+        self.followed.remove(place);
+        Ok(())
+    }
+}
+
+impl Followed {
+    fn new(follower: Follower) -> Self {
+        Self { follower, figures: Vec::new(), bytes: 0, grown: Instant::now() }
+    }
+
+    /// Whether nothing was added for so long that what is there need not wait for more.
+    pub(super) fn is_still(&self) -> bool {
+        self.grown.elapsed() >= STILL
+    }
+
+    /// Every process, and what is known of it, to go on with.
+    pub(super) fn processes_mut(&mut self) -> impl Iterator<Item = (&ProcessRecording, &mut Figures)> {
+        self.follower.processes().iter().zip(&mut self.figures)
+    }
+}
+
+/// `out.<pid>.swv` beside `out.swv`.
+fn forked(path: &Path) -> Vec<PathBuf> {
+    let Some(stem) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(SUFFIX)) else { return Vec::new() };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_forked = |name: &str| {
+        let number = name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(SUFFIX));
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_forked))
+        .map(|entry| path.with_file_name(entry.file_name()))
+        .collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use stackweave_testkit::folder::Folder;
+
+    use super::*;
+
+    #[test]
+    fn forked_processes_have_numbers() {
+        let folder = Folder::new();
+        for name in ["out.swv", "out.12.swv", "out.7.swv", "out.x1.swv", "out.12.txt", "other.3.swv", "out..swv"] {
+            folder.write(name, b"");
+        }
+        let names =
+            |path: &Path| forked(path).iter().map(|path| path.file_name().unwrap().to_owned()).collect::<Vec<_>>();
+        assert_eq!(names(&folder.path().join("out.swv")), ["out.12.swv", "out.7.swv"]);
+        assert!(names(&folder.path().join("out")).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_waited_for_and_one_that_is_none_is_refused() {
+        let folder = Folder::new();
+        let path = folder.path().join("out.swv");
+        let mut files = Files::new(&path);
+        files.look().unwrap();
+        assert!(files.followed.is_empty());
+        std::fs::write(&path, b"").unwrap();
+        files.look().unwrap();
+        assert_eq!((files.followed.len(), files.processes().count()), (1, 0));
+        let other = folder.write("other.swv", b"ncalls tottime");
+        assert!(Files::new(&other).look().is_err());
+    }
+}

@@ -1,0 +1,121 @@
+//! `stackweave live`: a recording while it is made.
+
+mod app;
+mod draw;
+mod draw_rows;
+mod figures;
+mod follow;
+mod naming;
+mod picture;
+mod printed;
+mod processes;
+mod signals;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod texts;
+mod worker;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+
+use crate::failure::Failure;
+use app::{Action, App};
+use printed::Printed;
+use signals::Signals;
+use terminal::Screen;
+use worker::Worker;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stackweave trace --live train.py     run a program, and watch it
+  stackweave live run.swv              watch a recording that any process writes
+  stackweave live run.swv              before that process is started: the file is waited for
+
+Keys: s self, t total, c calls; / filter, h internals, Tab calls or memory, p pause, ? help, q quit.
+A recording that keeps the last moments only (--ring) is written at its end: until then there is nothing to see.")]
+pub(crate) struct Live {
+    /// The recording: a file (.swv) that grows, or is not there yet. Those of forked processes beside it are taken in
+    pub(crate) recording: PathBuf,
+    /// How often what is shown is made anew
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    pub(crate) refresh: f64,
+    /// The program that is run: Ctrl-C is for it
+    #[arg(long, value_name = "PID", hide = true)]
+    pub(crate) program: Option<u32>,
+    /// Files with what it prints
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) printed: Vec<PathBuf>,
+}
+
+/// The screen answers within this time.
+const TICK: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(arguments: &Live) -> Result<(), Failure> {
+    let Some(colour) = terminal::colour() else {
+        return Err(Failure::new("live draws on a terminal, and neither standard output nor error is one"));
+    };
+    let worker = Worker::start(&arguments.recording, Duration::from_secs_f64(arguments.refresh))?;
+    let signals = Signals::watch(arguments.program.is_some())?;
+    let mut screen = Screen::enter()?;
+    let mut app = App::new(&arguments.recording, colour, arguments.program.is_some());
+    let mut printed = Printed::new(&arguments.printed);
+    let result = show(&mut screen, &mut app, &worker, (&signals, &mut printed, arguments.program));
+    drop(screen);
+    drop(worker);
+    let signal = signals.caught();
+    drop(signals);
+    // Whoever runs a program has its own way to end.
+    if let (Some(signal), None) = (signal, arguments.program) {
+        signals::end_by(signal);
+    }
+    result
+}
+
+/// Until the user, or a signal, ends it.
+fn show(
+    screen: &mut Screen,
+    app: &mut App,
+    worker: &Worker,
+    (signals, printed, program): (&Signals, &mut Printed, Option<u32>),
+) -> Result<(), Failure> {
+    let mut looked: Option<Instant> = None;
+    while signals.caught().is_none() {
+        if looked.is_none_or(|at| at.elapsed() >= TICK) {
+            looked = Some(Instant::now());
+            app.program_runs = program.map(processes::is_running);
+            app.printed(printed.look());
+        }
+        if app.take(worker.newest()?) == Action::Ask {
+            worker.ask(app.wanted());
+        }
+        screen.draw(app)?;
+        if !event::poll(TICK).map_err(terminal::failure)? {
+            continue;
+        }
+        loop {
+            match event::read().map_err(terminal::failure)? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => match app.key(key) {
+                    Action::Quit => return Ok(()),
+                    Action::Interrupt => processes::interrupt_group(),
+                    Action::Ask => worker.ask(app.wanted()),
+                    Action::Nothing => {}
+                },
+                _ => {}
+            }
+            if !event::poll(Duration::ZERO).map_err(terminal::failure)? {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "write a number of seconds".to_owned())?;
+    if (0.1..=3600.0).contains(&value) { Ok(value) } else { Err("between 0.1 and 3600 seconds".to_owned()) }
+}

@@ -1,0 +1,273 @@
+//! The screen, cell by cell, and what keys do to it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::style::{Color, Modifier};
+use stackweave_profile::live::FunctionRow;
+use stackweave_profile::{CallStatistics, FrameKind, Function, Measure, Origin};
+
+use super::app::{Action, App};
+use super::draw::draw;
+use super::picture::{Picture, State};
+
+fn row(name: &str, own: i64, total: i64, calls: u64) -> FunctionRow {
+    let function = Function {
+        kind: FrameKind::Python,
+        name: name.into(),
+        qualname: None,
+        filename: Some(Arc::from(format!("/src/{name}.py"))),
+        module: None,
+        first_line: Some(7),
+        origin: Origin::Program,
+    };
+    FunctionRow { function, cost: CallStatistics { calls, primitive_calls: calls, own, total, total_of_all: total } }
+}
+
+fn picture() -> Picture {
+    let mut picture = Picture {
+        state: State::Recording,
+        elapsed: Duration::from_secs(83),
+        file_bytes: 3 << 20,
+        processes: 1,
+        threads: 2,
+        events: 2_469_134,
+        has_calls: true,
+        ..Picture::default()
+    };
+    picture.calls.rows = vec![
+        row("parse", 300_000_000, 400_000_000, 12),
+        row("main", 100_000_000, 1_000_000_000, 1),
+        row("load", 600_000_000, 600_000_000, 1_234_567),
+    ];
+    picture.calls.total = 1_000_000_000;
+    picture.calls.begun = 1_234_567;
+    picture.calls.rate = vec![100, 400_000, 800_000, 5];
+    picture
+}
+
+fn with_memory(mut picture: Picture) -> Picture {
+    picture.has_memory = true;
+    picture.memory.rows = vec![row("grow", 3 << 20, 3 << 20, 40), row("keep", 1 << 20, 4 << 20, 2)];
+    picture.memory.total = 4 << 20;
+    picture.memory.measure = Some(Measure::LiveBytes);
+    picture.memory.live_bytes = 4 << 20;
+    picture.memory.peak_bytes = 9 << 20;
+    picture.memory.curve = vec![1, 9, 4];
+    picture
+}
+
+fn app(picture: Picture) -> App {
+    let mut app = App::new(Path::new("/tmp/run.swv"), true, false);
+    app.take(Some(picture));
+    app
+}
+
+fn drawn(app: &mut App, width: u16, height: u16) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(frame, app)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+fn lines(buffer: &Buffer) -> Vec<String> {
+    let area = buffer.area;
+    let line = |y| (0..area.width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+    (0..area.height).map(line).collect()
+}
+
+fn shown(app: &mut App) -> Vec<String> {
+    lines(&drawn(app, 100, 24))
+}
+
+fn press(app: &mut App, code: KeyCode) -> Action {
+    app.key(KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+fn type_in(app: &mut App, text: &str) {
+    for letter in text.chars() {
+        assert_eq!(press(app, KeyCode::Char(letter)), Action::Nothing);
+    }
+}
+
+/// The names of the functions, from the top.
+fn functions(app: &mut App) -> Vec<String> {
+    let names = ["parse", "main", "load", "grow", "keep"];
+    let of = |line: &String| names.into_iter().find(|name| line.contains(&format!("{name}.py:7")));
+    shown(app).iter().filter_map(of).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_most_important_stands_on_top() {
+    let lines = shown(&mut app(picture()));
+    assert_eq!(lines[0], " run.swv ● recording  1:23");
+    assert_eq!(lines[1], " 1,234,567 calls · 800k/s · 2 threads · 2.47M events in 3.00 MiB");
+    assert_eq!(lines[2], " calls per second, at most 800k");
+    let table = lines.iter().position(|line| line.contains("function")).unwrap();
+    assert!(lines[table + 1].starts_with("   600 ms   60% ███████▎"), "{lines:#?}");
+    assert!(lines[table + 1].ends_with("600 ms   60%   1.23M  load  load.py:7"), "{lines:#?}");
+    assert!(lines[23].contains("? help  q quit"));
+}
+
+#[test]
+fn keys_sort() {
+    let mut app = app(picture());
+    assert_eq!(functions(&mut app), ["load", "parse", "main"]);
+    press(&mut app, KeyCode::Char('t'));
+    assert_eq!(functions(&mut app), ["main", "load", "parse"]);
+    press(&mut app, KeyCode::Char('c'));
+    assert_eq!(functions(&mut app), ["load", "parse", "main"]);
+    press(&mut app, KeyCode::Char('s'));
+    assert_eq!(functions(&mut app), ["load", "parse", "main"]);
+}
+
+#[test]
+fn a_filter_is_written_kept_and_forgotten() {
+    let mut app = app(picture());
+    type_in(&mut app, "/maq");
+    assert!(functions(&mut app).is_empty(), "q is a letter here");
+    assert!(shown(&mut app).iter().any(|line| line.contains("nothing matches the filter")));
+    press(&mut app, KeyCode::Backspace);
+    assert_eq!(functions(&mut app), ["main"]);
+    press(&mut app, KeyCode::Enter);
+    assert_eq!((functions(&mut app), shown(&mut app)[23].contains("only ma")), (vec!["main".to_owned()], true));
+    press(&mut app, KeyCode::Esc);
+    assert_eq!(functions(&mut app).len(), 3);
+}
+
+#[test]
+fn a_pause_keeps_what_is_shown() {
+    let mut app = app(picture());
+    assert_eq!(press(&mut app, KeyCode::Char('p')), Action::Ask);
+    assert!(app.wanted().is_paused);
+    app.take(Some(Picture::default()));
+    assert_eq!(functions(&mut app).len(), 3);
+    assert!(shown(&mut app)[0].contains("paused"));
+    assert_eq!(press(&mut app, KeyCode::Char(' ')), Action::Ask);
+    app.take(Some(Picture::default()));
+    assert!(functions(&mut app).is_empty());
+}
+
+#[test]
+fn long_tables_scroll_and_stop_at_their_end() {
+    let mut long = picture();
+    long.calls.rows = (0..100).map(|number| row(&format!("f{number:02}"), 1000 - number, 1000, 1)).collect();
+    let mut app = app(long);
+    let first = |app: &mut App| {
+        let lines = shown(app);
+        let table = lines.iter().position(|line| line.contains("function")).unwrap();
+        lines[table + 1].rsplit(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(first(&mut app), "f00.py:7");
+    press(&mut app, KeyCode::Down);
+    press(&mut app, KeyCode::Down);
+    press(&mut app, KeyCode::Up);
+    assert_eq!(first(&mut app), "f01.py:7");
+    press(&mut app, KeyCode::End);
+    let last = first(&mut app);
+    press(&mut app, KeyCode::PageDown);
+    assert_eq!((first(&mut app), last.as_str() > "f70"), (last, true));
+    press(&mut app, KeyCode::Home);
+    assert_eq!(first(&mut app), "f00.py:7");
+}
+
+#[test]
+fn memory_is_shown_where_there_is_nothing_else_and_on_demand() {
+    let mut alone = with_memory(picture());
+    alone.has_calls = false;
+    let mut app = App::new(Path::new("run.swv"), true, false);
+    assert_eq!(app.take(Some(alone)), Action::Ask);
+    assert_eq!(functions(&mut app), ["grow", "keep"]);
+    let lines = shown(&mut app);
+    assert!(lines[1].starts_with(" 4.00 MiB live · peak 9.00 MiB"), "{lines:#?}");
+    assert!(lines[2].contains("live memory, at most 9 B"));
+    for (key, measure) in [('a', Measure::AllocatedBytes), ('k', Measure::PeakBytes), ('l', Measure::LiveBytes)] {
+        assert_eq!((press(&mut app, KeyCode::Char(key)), app.wanted().measure), (Action::Ask, measure));
+    }
+
+    let mut both = self::app(with_memory(picture()));
+    assert_eq!(functions(&mut both), ["load", "parse", "main"]);
+    assert_eq!(press(&mut both, KeyCode::Tab), Action::Ask);
+    assert_eq!(functions(&mut both), ["grow", "keep"]);
+    assert_eq!(both.take(Some(with_memory(picture()))), Action::Nothing, "what was chosen stays");
+    press(&mut both, KeyCode::Tab);
+    assert_eq!(functions(&mut both), ["load", "parse", "main"]);
+}
+
+#[test]
+fn without_colours_there_are_none() {
+    let mut coloured = app(picture());
+    let mut plain = app(picture());
+    plain.colour = false;
+    let colours = |buffer: &Buffer| buffer.content.iter().filter(|cell| cell.fg != Color::Reset).count();
+    assert!(colours(&drawn(&mut coloured, 100, 24)) > 20);
+    let buffer = drawn(&mut plain, 100, 24);
+    assert_eq!(colours(&buffer), 0);
+    assert!(buffer.content.iter().any(|cell| cell.modifier.contains(Modifier::BOLD)));
+}
+
+#[test]
+fn every_size_can_be_drawn() {
+    for (width, height) in [(1, 1), (10, 3), (40, 10), (80, 24), (300, 80)] {
+        for keys in ["", "?", "/x", "t"] {
+            let mut app = app(with_memory(picture()));
+            app.printed(Some(vec!["hello".to_owned(); 9]));
+            keys.chars().for_each(|key| {
+                press(&mut app, KeyCode::Char(key));
+            });
+            assert_eq!(drawn(&mut app, width, height).area.width, width);
+        }
+    }
+    let small = lines(&drawn(&mut app(picture()), 40, 10));
+    assert!(small[3].contains("600 ms   60%  load  load.py:7"), "{small:#?}");
+}
+
+#[test]
+fn what_is_odd_is_said() {
+    let mut odd = picture();
+    odd.behind = 3_200_000;
+    odd.lost = 17;
+    odd.remarks = vec!["run.swv was cut: it is read from its beginning.".to_owned()];
+    let lines = shown(&mut app(odd));
+    assert!(lines[0].ends_with("3.20M events behind") && lines[1].ends_with("17 lost"), "{lines:#?}");
+    assert!(lines[2].contains("was cut"));
+    let states = [
+        (State::Waiting, "waiting for the recording"),
+        (State::Ring, "it is written when the program ends"),
+        (State::Killed, "killed"),
+    ];
+    for (state, words) in states {
+        assert!(shown(&mut app(Picture { state, ..picture() }))[0].contains(words));
+    }
+}
+
+#[test]
+fn the_end_is_told_and_then_only_quitting_is_left() {
+    let mut app = app(Picture { state: State::Ended, ..picture() });
+    let lines = shown(&mut app);
+    assert!(lines[0].contains("ended") && lines[23].contains("that is all: q quits"), "{lines:#?}");
+    assert_eq!(press(&mut app, KeyCode::Char('q')), Action::Quit);
+}
+
+#[test]
+fn an_interrupt_is_for_the_program_while_it_runs() {
+    let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(app(picture()).key(interrupt), Action::Quit);
+    let mut running = App::new(Path::new("run.swv"), true, true);
+    assert_eq!(running.key(interrupt), Action::Interrupt);
+    running.program_runs = Some(false);
+    assert_eq!(running.key(interrupt), Action::Quit);
+}
+
+#[test]
+fn the_last_lines_of_the_program_are_shown() {
+    let mut app = app(picture());
+    app.printed(Some((0..20).map(|number| format!("line {number}")).collect()));
+    let lines = shown(&mut app);
+    let printed: Vec<&String> = lines.iter().filter(|line| line.starts_with(" line ")).collect();
+    assert_eq!(printed, [" line 16", " line 17", " line 18", " line 19"]);
+}

@@ -1,0 +1,152 @@
+"""--live: runs a program as a child that records, and shows its recording meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+NO_TERMINAL = "--live draws on a terminal, and neither standard output nor error is one: leave it away"
+
+#: How often a reader looks whether the program has ended, in seconds.
+_LOOK = 0.1
+_PIECE = 1 << 16
+
+
+def has_terminal() -> bool:
+    return os.isatty(1) or os.isatty(2)
+
+
+def run(name: str, arguments: list[str], path: str, output: str | None) -> int:
+    """Gives the exit status of the program; a signal that has ended it ends this process too.
+
+    arguments are those of the command with this name, path is where the program is recorded, and output is what was
+    said about that.
+    """
+    ours = list(arguments)
+    ours.remove("--live")  # options of the program come later
+    if output is None:
+        ours[:0] = ["-o", path]
+    if os.path.isfile(path):
+        os.remove(path)  # it is to be replaced, and the old one is not to be seen
+    collected = [_Collected(stream) for stream in (1, 2) if os.isatty(stream)]
+    places: dict[str, Any] = {("stdout", "stderr")[each.stream - 1]: each.slave for each in collected}
+    program = subprocess.Popen(
+        [*_this_command(), name, *ours], stdin=subprocess.DEVNULL if os.isatty(0) else None, **places
+    )
+    for each in collected:
+        each.start()
+    _pass_signals(program)
+    files = [word for each in collected for word in ("--printed", f"/proc/self/fd/{each.file.fileno()}")]
+    try:
+        _native.run_command(["stackweave", "live", path, "--program", str(program.pid), *files])
+    finally:
+        for each in collected:
+            each.release()
+        program.wait()
+        for each in collected:
+            each.finish()
+    return _status(program.returncode)
+
+
+def _this_command() -> list[str]:
+    """What runs this package in the same way as it was run now."""
+    python = [sys.executable, *subprocess._args_from_interpreter_flags()]  # type: ignore[attr-defined]
+    return [*python, "-m", "stackweave"] if sys.argv[0].endswith("__main__.py") else [*python, sys.argv[0]]
+
+
+def _pass_signals(program: subprocess.Popen[bytes]) -> None:
+    """An interrupt comes from the terminal, to the program too. Other signals are for it, and come to this process."""
+
+    def forward(number: int, _: FrameType | None) -> None:
+        program.send_signal(number)
+
+    signal.signal(signal.SIGINT, lambda *_: None)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, forward)
+
+
+def _status(returned: int) -> int:
+    if returned >= 0:
+        return returned
+    with contextlib.suppress(OSError, ValueError):  # some can't be handled, and need not be
+        signal.signal(-returned, signal.SIG_DFL)
+    os.kill(os.getpid(), -returned)
+    return 128 - returned
+
+
+class _Collected:
+    """What the program writes to a stream that goes to the terminal: kept until the terminal is free, then passed on.
+
+    The program has a terminal of its own for it, so that it prints as on a real one.
+    """
+
+    def __init__(self, stream: int) -> None:
+        self.stream = stream
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._master, self.slave = pty.openpty()
+        modes = termios.tcgetattr(self.slave)
+        modes[1] &= ~termios.OPOST  # ends of lines stay as they are: the real terminal sees to them
+        termios.tcsetattr(self.slave, termios.TCSANOW, modes)
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, fcntl.ioctl(stream, termios.TIOCGWINSZ, bytes(8)))
+        self._lock = threading.Lock()
+        self._is_free = False
+        self._has_ended = threading.Event()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+
+    def start(self) -> None:
+        """Reads what is written from now on. The program has been started."""
+        os.close(self.slave)
+        self._thread.start()
+
+    def release(self) -> None:
+        """The terminal is free: what was kept is written, and what follows is written as it comes."""
+        with self._lock:
+            self.file.seek(0)
+            while piece := self.file.read(_PIECE):
+                self._write(piece)
+            self._is_free = True
+
+    def finish(self) -> None:
+        """The program has ended. Processes that it has left behind are not waited for."""
+        self._has_ended.set()
+        self._thread.join()
+        os.close(self._master)
+        self.file.close()
+
+    def _read(self) -> None:
+        while True:
+            if not select.select([self._master], [], [], _LOOK)[0]:
+                if self._has_ended.is_set():
+                    return
+                continue
+            try:
+                piece = os.read(self._master, _PIECE)
+            except OSError:  # nobody has it open any more
+                return
+            with self._lock:
+                if self._is_free:
+                    self._write(piece)
+                else:
+                    self.file.write(piece)
+                    self.file.flush()
+
+    def _write(self, piece: bytes) -> None:
+        with contextlib.suppress(OSError):
+            while piece:
+                piece = piece[os.write(self.stream, piece) :]
