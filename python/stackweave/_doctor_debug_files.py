@@ -16,16 +16,8 @@ if TYPE_CHECKING:
     from ._doctor_elf import Elf
 
 DEBUG_FOLDER = "/usr/lib/debug"
-#: By the ID of /etc/os-release: servers that have the debug information of all packages.
-SERVERS = {
-    "debian": "https://debuginfod.debian.net",
-    "ubuntu": "https://debuginfod.ubuntu.com",
-    "fedora": "https://debuginfod.fedoraproject.org",
-    "centos": "https://debuginfod.centos.org",
-    "arch": "https://debuginfod.archlinux.org",
-    "opensuse": "https://debuginfod.opensuse.org",
-}
-ANY_SERVER = "https://debuginfod.elfutils.org"
+#: Asks the servers of all distributions.
+SERVER = "https://debuginfod.elfutils.org"
 
 
 class Remedy(NamedTuple):
@@ -112,8 +104,7 @@ def _of_python() -> Remedy:
 
 def _of_system(paths: list[str]) -> Remedy:
     identity = _distribution()
-    server = next((SERVERS[name] for name in identity if name in SERVERS), ANY_SERVER)
-    fetch = f"export DEBUGINFOD_URLS={server}"
+    fetch = f"export DEBUGINFOD_URLS={SERVER}"
     packages = _packages_of(paths, identity)
     if "debian" in identity or "ubuntu" in identity:
         debug = sorted(filter(None, map(_debug_package, packages)))
