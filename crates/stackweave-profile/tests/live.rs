@@ -40,8 +40,8 @@ impl Source for Growing {
 fn in_pieces(file: &[u8], seed: u64, mut see: impl FnMut(&ProcessRecording)) {
     let mut random = Random::new(seed);
     let source = Arc::new(Growing::default());
-    let followed: Arc<dyn Source> = Arc::<Growing>::clone(&source);
-    let mut follower = Follower::of_source(followed, Path::new("growing.swv"));
+    let shared: Arc<dyn Source> = Arc::<Growing>::clone(&source);
+    let mut follower = Follower::of_source(shared, Path::new("growing.swv"));
     let mut rest = file;
     while !rest.is_empty() {
         let (piece, behind) = rest.split_at(1 + random.below(rest.len().min(1 + file.len() / 5)));
@@ -202,10 +202,10 @@ fn memory(seed: u64, ends: &mut Vec<u64>) -> MemoryTape {
             let thread = 1 + u32::try_from(random.below(3)).unwrap();
             let address = 0x1000 + 16 * random.below(25) as u64;
             let stack = vec![span(NAMES[random.below(NAMES.len())]), span("main")];
-            let take = |by| Step::Take { address, size: 1 + address % 97, stack, by };
+            let took = |by| Step::Take { address, size: 1 + address % 97, stack, by };
             let step = match random.below(9) {
-                0..4 => take(Allocator::Malloc),
-                4 => take(Allocator::Realloc),
+                0..4 => took(Allocator::Malloc),
+                4 => took(Allocator::Realloc),
                 5 => Step::Keep { address },
                 _ => Step::Free { address },
             };
@@ -258,11 +258,11 @@ fn memory_is_that_of_the_whole_recording() {
 fn the_curve_holds_the_highest_of_each_moment() {
     let mut tape = MemoryTape::new();
     let quarter = 250_000_000;
-    let take = |address, size| Step::Take { address, size, stack: vec![span("main")], by: Allocator::Malloc };
-    tape.step(1, 10, &take(0x1000, 100));
-    tape.step(1, 20, &take(0x2000, 900));
+    let took = |address, size| Step::Take { address, size, stack: vec![span("main")], by: Allocator::Malloc };
+    tape.step(1, 10, &took(0x1000, 100));
+    tape.step(1, 20, &took(0x2000, 900));
     tape.step(1, 30, &Step::Free { address: 0x2000 });
-    tape.step(2, 3 * quarter, &take(0x3000, 50));
+    tape.step(2, 3 * quarter, &took(0x3000, 50));
     let whole = read(&tape.tape.bytes(false));
     let mut live = LiveMemory::new(&whole);
     live.update(&whole, u64::MAX, &mut || true).unwrap();
@@ -273,10 +273,10 @@ fn the_curve_holds_the_highest_of_each_moment() {
 fn sums_without_a_history_are_those_that_were_written_last() {
     let header = common::memory::header(&[("recorder", "memory"), ("memory.mode", "aggregate")]);
     let mut tape = MemoryTape::with(&header, stackweave_store::ledger::LedgerOptions::default());
-    let take = |address| Step::Take { address, size: 10, stack: vec![span("main")], by: Allocator::Malloc };
-    tape.step(1, 10, &take(0x1000));
+    let took = |address| Step::Take { address, size: 10, stack: vec![span("main")], by: Allocator::Malloc };
+    tape.step(1, 10, &took(0x1000));
     tape.snapshot(1, false);
-    tape.step(1, 20, &take(0x2000));
+    tape.step(1, 20, &took(0x2000));
     tape.snapshot(2, true);
     let whole = read(&tape.tape.bytes(false));
     let mut live = LiveMemory::new(&whole);
