@@ -139,6 +139,7 @@ class ByDuration(TraceCase):
             for each in span.walk():
                 self.assertGreaterEqual(each.end - each.begin, 15_000_000)
             self.assertEqual(trace.tracer_stats()["hidden"], 2 * (6 + 7) + 6)
+            self.assertEqual(trace.tracer_stats()["calls"], len(list(span.walk())))
 
     def test_generators_are_measured_by_the_step(self):
         def steps():

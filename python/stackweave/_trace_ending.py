@@ -37,6 +37,8 @@ def lines(ended: Ended) -> Iterator[str]:
 
 def left_out(stats: dict[str, Any]) -> Iterator[str]:
     """A sentence for each reason why calls are missing."""
+    if stats.get("hidden"):
+        yield f"{count_text(stats['hidden'], 'call')} left out: shorter than --min-duration, or deeper than --max-depth"
     if stats.get("dropped"):
         yield f"{count_text(stats['dropped'], 'more call')} came after --max-events, and were only counted"
     demoted = stats.get("demoted") or []

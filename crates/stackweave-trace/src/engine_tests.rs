@@ -147,7 +147,7 @@ fn short_calls_are_left_out_unless_something_in_them_is_long() {
     world.leave(Leaving::Return, main);
     let replayed = world.replay();
     assert_eq!((replayed.counted, replayed.open.len()), (vec![1, 3, 4], 0));
-    assert_eq!(world.rules.hidden.get(), 1);
+    assert_eq!((world.rules.hidden.get(), world.rules.late.get()), (1, 3));
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub(crate) struct Rules {
     pub(crate) repairs: Cell<u64>,
     /// Ends of what nobody saw begin.
     pub(crate) ignored_ends: Cell<u64>,
+    /// Calls that were recorded after their begin, when they were known to be long enough.
+    pub(crate) late: Cell<u64>,
     /// Calls that were too short or too deep.
     pub(crate) hidden: Cell<u64>,
     /// Calls that came after the last event that there was room for.
@@ -42,6 +44,7 @@ impl Rules {
             events: Cell::new(0),
             repairs: Cell::new(0),
             ignored_ends: Cell::new(0),
+            late: Cell::new(0),
             hidden: Cell::new(0),
             dropped: Cell::new(0),
         }
@@ -49,7 +52,7 @@ impl Rules {
 
     /// Counts from anew.
     pub(crate) fn forget(&self) {
-        for counter in [&self.events, &self.repairs, &self.ignored_ends, &self.hidden, &self.dropped] {
+        for counter in [&self.events, &self.repairs, &self.ignored_ends, &self.late, &self.hidden, &self.dropped] {
             counter.set(0);
         }
     }

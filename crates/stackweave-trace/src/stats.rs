@@ -72,7 +72,7 @@ impl Trace {
         TraceStats {
             mechanism: self.mechanism,
             fallback_reason: self.fallback_reason.clone(),
-            calls: calls + session.map_or(0, |session| session.ended_calls.get()),
+            calls: calls + session.map_or(0, |session| session.ended_calls.get()) + count(|rules| &rules.late),
             repairs: count(|rules| &rules.repairs),
             ignored_ends: count(|rules| &rules.ignored_ends),
             dropped: count(|rules| &rules.dropped),

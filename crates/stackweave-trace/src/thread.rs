@@ -99,6 +99,7 @@ impl Thread {
             let entry = self.shadow.at(place);
             if entry.status == Status::Pending {
                 record_begin(pen, &entry);
+                count(&pen.rules.late);
                 self.shadow.set_written(place);
             }
         }
