@@ -105,11 +105,14 @@ print(type(result.error_in_exec).__name__)
 print(text)
 result, text = cell("%%memory\\nfor each in")
 print(result.success, text)
+result, text = cell("%%memory\\nprint(")
+print(result.success, text)
 """
         )
         self.assertTrue(shown.startswith("LookupError\n"), shown)
         self.assertRegex(shown, r"(?s)\d+ calls in .*LookupError +Traceback .*line 3.*LookupError: gone")
         self.assertRegex(shown, r"(?s)False .*for each in.*SyntaxError: invalid syntax")
+        self.assertRegex(shown, r"(?s)False .*print\(.*SyntaxError: (incomplete input|unexpected EOF|'\(' was)")
         for ours in ("_notebook", "_entrance", "run_cell_magic"):
             self.assertNotIn(ours, shown)
 
@@ -195,6 +198,9 @@ print(json.dumps(shown))
         self.assertIn('id="sw-head"', page)
 
     def test_a_large_page_goes_to_a_file(self):
+        for name, content in (("mine.html", "mine"), ("kept.html", "<title>Stackweave report</title>")):
+            with open(os.path.join(self.folder, name), "w") as file:
+                file.write(content)
         shown = self.shell(
             """
 in_notebook()
@@ -202,13 +208,23 @@ cell("%%trace --limit 100kB\\nsorted(range(100), key=lambda each: -each)")
 print(json.dumps(shown))
 cell("%%trace --limit 100kB -o kept.swv\\n1")
 print(json.dumps(shown))
-"""
+cell("%%trace --limit 100kB -o ~/mine.swv\\n1")
+print(json.dumps(shown))
+""",
+            HOME=self.folder,
         )
-        first, second = map(json.loads, shown.splitlines())
+        first, second, third = map(json.loads, shown.splitlines())
         self.assertRegex(first[0]["text/html"], r'<a href="stackweave-In1\.html" target="_blank">Open stackweave-In1')
         self.assertIn("too large for a notebook", first[0]["text/html"])
         self.assertIn("kept.html", second[0]["text/html"])
-        self.assertLessEqual({"stackweave-In1.html", "kept.html", "kept.swv"}, set(os.listdir(self.folder)))
+        self.assertIn(os.path.join(self.folder, "mine-2.html"), third[0]["text/html"])
+        self.assertEqual(
+            {name for name in os.listdir(self.folder) if name.endswith((".html", ".swv"))},
+            {"stackweave-In1.html", "kept.html", "kept.swv", "mine.html", "mine-2.html", "mine.swv"},
+        )
+        with open(os.path.join(self.folder, "mine.html")) as file:
+            self.assertEqual(file.read(), "mine", "only a report is replaced")
+        self.assertGreater(os.path.getsize(os.path.join(self.folder, "kept.html")), 100_000)
 
     def test_recordings_can_be_shown_again(self):
         with stackweave.trace(self.path):
@@ -234,6 +250,9 @@ print(sorted(shown[-1]), "height: 300px" in shown[-1]["text/html"])
             "%%memory --depth x",
             "%%trace -o notes.txt",
             "%%trace --limit 3q",
+            "%%trace --live",
+            "%%memory --sample much",
+            "%%trace -o missing/out.swv",
         ]
         shown = self.shell(
             f"""
@@ -260,6 +279,9 @@ with contextlib.redirect_stderr(sys.stdout):
                 "--depth",
                 "notes.txt is there already, and is no recording",
                 "--limit",
+                "--live",
+                "--sample must be a size",
+                "missing/out.swv: its folder does not exist",
                 "is on, and there can be one trace at a time",
                 "records the statement behind it",
                 "nothing.swv",

@@ -50,11 +50,9 @@ def parse(parser: Parser, arguments: list[str]) -> tuple[argparse.Namespace, Pro
 
 
 def add_output(group: Any, memory: str = "64MiB", buffer: str = "--memory") -> None:
-    """Options of recordings that may be rings."""
+    """Options of recordings that may be rings, and can be watched."""
     add_writing(group, memory, buffer)
-    group.add_argument(
-        "--ring", metavar="SIZE|SECONDS", help="keep only the last so many bytes, seconds, or both: 64MB,30"
-    )
+    add_ring(group)
     group.add_argument(
         "--live",
         action="store_true",
@@ -68,6 +66,17 @@ def add_writing(group: Any, memory: str = "64MiB", buffer: str = "--memory") -> 
     group.add_argument("-o", "--output", metavar="FILE", help="the recording; else PROGRAM.PID.swv in this folder")
     group.add_argument("--overwrite", action="store_true", help="replace the file if it is there")
     group.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
+    add_pace(group, memory, buffer)
+
+
+def add_ring(group: Any) -> None:
+    group.add_argument(
+        "--ring", metavar="SIZE|SECONDS", help="keep only the last so many bytes, seconds, or both: 64MB,30"
+    )
+
+
+def add_pace(group: Any, memory: str, buffer: str) -> None:
+    """Options that say how it is written, and which processes it follows."""
     group.add_argument(buffer, metavar="SIZE", dest="memory", help=f"what may wait to be written ({memory})")
     group.add_argument("--when-full", choices=("block", "drop"), help="then wait, or leave out and count (block)")
     group.add_argument("--flush-every", metavar="SECONDS", type=float, help="how often it is written (0.2)")

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import stackweave
 
+from ._memory_command import WORDS
 from ._native import StackweaveError
 from ._notebook_cell import Cell, Shell, awaits, number_of, shown_without_us
 from ._notebook_options import RECORDERS, WrongOption, asked, asked_report, help_of
 from ._notebook_view import cells_of, is_replaceable, show
+from ._recorded_program import in_words_of_options
 
 if TYPE_CHECKING:
     from ._notebook_options import AskedCell
@@ -81,8 +84,20 @@ class AwaitedCells:
 
 class _Begun(NamedTuple):
     recording: SourcedRecording
-    #: Removes it, unless it is kept.
+    #: Where it is, unless it is kept.
     folder: tempfile.TemporaryDirectory[str] | None
+
+    def start(self) -> None:
+        try:
+            self.recording.start()
+        except (StackweaveError, OSError, ValueError) as error:
+            self.remove()
+            raise _wrong(str(error)) from None
+
+    def remove(self) -> None:
+        """All that is not to be kept."""
+        if self.folder is not None:
+            self.folder.cleanup()
 
 
 def _nothing(value: object) -> None:
@@ -108,8 +123,9 @@ class Magic:
         options = self._asked(line)
         if options.rest:
             raise _wrong(f"%%{self._name} records the cell below it: what is {options.rest!r} in its line?")
+        code = Cell(self._shell, cell)
         is_quiet = self._shell.displayhook.semicolon_at_end_of_expression(cell)
-        return self._run(options, Cell(self._shell, cell), _nothing if is_quiet else self._display)
+        return self._run(options, code, _nothing if is_quiet else self._display)
 
     def report(self, line: str) -> None:
         """%stackweave_report [--height PIXELS] [--top] [--limit SIZE] FILE
@@ -139,6 +155,7 @@ class Magic:
         begun = self._begin(options)
         if cell.is_async:
             return self._run_async(options, cell, give, begun)
+        begun.start()
         try:
             with begun.recording:
                 value = cell.run()
@@ -150,6 +167,7 @@ class Magic:
         return given
 
     async def _run_async(self, options: AskedCell, cell: Cell, give: Any, begun: _Begun) -> Any:
+        begun.start()
         try:
             with begun.recording:
                 value = await cell.run_async()
@@ -162,27 +180,31 @@ class Magic:
 
     def _begin(self, options: AskedCell) -> _Begun:
         """A recording that is about to begin: with the cell, so that nothing else is in it."""
-        folder = None if options.output else tempfile.TemporaryDirectory(prefix="stackweave-")
-        path = os.path.expanduser(options.output) if options.output else os.path.join(folder.name, "cell.swv")  # type: ignore[union-attr]
-        if options.output and os.path.exists(path) and not is_replaceable(path):
-            raise _wrong(f"{options.output} is there already, and is no recording: name another file with -o")
+        path = options.output
+        if path and os.path.exists(path) and not is_replaceable(path):
+            raise _wrong(f"{path} is there already, and is no recording: name another file with -o")
+        folder = None if path else tempfile.TemporaryDirectory(prefix="stackweave-")
         try:
-            recording = getattr(stackweave, self._name)(path, **options.recording, overwrite=True)
+            where = path or os.path.join(folder.name, "cell.swv")  # type: ignore[union-attr]
+            recording = getattr(stackweave, self._name)(where, **options.recording, overwrite=True)
             recording._refuse_second()
             recording._leave_out_callers()
         except (TypeError, ValueError, StackweaveError, OSError) as error:
-            raise _wrong(str(error)) from None
+            if folder is not None:
+                folder.cleanup()
+            raise _wrong(in_words_of_options(str(error), options.recording, WORDS)) from None
         return _Begun(recording, folder)
 
     def _end(self, options: AskedCell, begun: _Begun) -> None:
-        """Shows what was recorded."""
+        """Shows what was recorded. The cell has run, and what came of it stays, whatever becomes of that."""
         try:
             if not options.quiet:
                 title = f"In [{number_of(self._shell)}]"
                 show(begun.recording, options.view, title=title, texts=cells_of(self._shell), kept=options.output)
+        except (StackweaveError, OSError) as error:
+            print(f"stackweave: the recording can't be shown: {error}", file=sys.stderr)
         finally:
-            if begun.folder is not None:
-                begun.folder.cleanup()
+            begun.remove()
 
 
 __all__ = ["load", "unload"]

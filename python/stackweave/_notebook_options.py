@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from ._command_arguments import add_output, output_options
+from ._command_arguments import add_pace, add_ring, output_options
 from ._memory_arguments import add_choice_of_memory, add_dumps, options_of_memory
 from ._memory_options import MEMORY
 from ._notebook_view import View
+from ._record import MEMORY_OF_BOTH
 from ._recording_options import size_of
 from ._trace_arguments import add_choice_of_calls, add_more_of_calls, options_of_calls
 
@@ -68,7 +70,8 @@ def asked(name: str, line: str) -> AskedCell:
     parser, options_of = _parser(name)
     ours, rest = _split(parser, line)
     parsed = parser.parse_args(ours)
-    return AskedCell(parsed.output, parsed.quiet, parser.view(parsed), options_of(parsed), rest)
+    output = None if parsed.output is None else os.path.expanduser(parsed.output)
+    return AskedCell(output, parsed.quiet, parser.view(parsed), options_of(parsed), rest)
 
 
 def asked_report(line: str) -> AskedReport:
@@ -90,9 +93,15 @@ def help_of(name: str) -> str:
 def _parser(name: str) -> tuple[_Parser, Callable[[argparse.Namespace], dict[str, Any]]]:
     """That of a command, and what gives the options of its recording."""
     parser = _Parser(f"%{name}")
-    where = parser.add_argument_group("where it is recorded")
     has_calls, has_memory = name != "memory", name != "trace"
-    add_output(where, MEMORY if has_memory else "64MiB", "--buffer" if has_calls and has_memory else "--memory")
+    where = parser.add_argument_group("where it is recorded")
+    where.add_argument("-o", "--output", metavar="FILE", help="keep the recording; else it is gone when it is shown")
+    where.add_argument("-q", "--quiet", action="store_true", help="show nothing")
+    # It is anyway, if it is a recording; the commands need it.
+    where.add_argument("--overwrite", action="store_true", help=argparse.SUPPRESS)
+    buffers = {"trace": "64MiB", "memory": MEMORY, "record": MEMORY_OF_BOTH}
+    add_pace(where, buffers[name], "--buffer" if has_calls and has_memory else "--memory")
+    add_ring(where)
     if has_calls:
         calls = parser.add_argument_group("which calls are recorded")
         add_choice_of_calls(calls)

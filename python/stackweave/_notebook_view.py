@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import linecache
 import os
 import re
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: How a recording begins.
 _MAGIC = b"\xf5SWV"
+#: What stands near the beginning of a report.
+_REPORT = b"<title>Stackweave report</title>"
 ROWS = 20
 #: Whose threads run cells.
 _KERNEL = ("IPython.", "ipykernel.")
@@ -189,12 +192,23 @@ def _time_text(seconds: float) -> str:
 
 def _put_beside(path: str, kept: str | None, title: str) -> str:
     """The page as a file beside the recording that is kept, or in the folder of the notebook."""
-    number = re.sub(r"\W+", "", title)
-    target = os.path.splitext(kept)[0] + ".html" if kept else f"stackweave-{number}.html"
+    stem = os.path.splitext(kept)[0] if kept else "stackweave-" + re.sub(r"\W+", "", title)
+    endings = itertools.chain([".html"], (f"-{number}.html" for number in itertools.count(2)))
+    names = (stem + ending for ending in endings)
+    target = next(name for name in names if not os.path.lexists(name) or _is_report(name))
     with open(path, "rb") as source, open(target, "wb") as file:
         while chunk := source.read(1 << 20):
             file.write(chunk)
     return target
+
+
+def _is_report(path: str) -> bool:
+    """Whether a file is a report, which can be made anew: nothing else is replaced."""
+    try:
+        with open(path, "rb") as file:
+            return _REPORT in file.read(4096)
+    except OSError:
+        return False
 
 
 def _link(page: str, size: int, said: str) -> str:

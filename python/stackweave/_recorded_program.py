@@ -8,7 +8,7 @@ import os
 import sys
 import time
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _native, _program
 from ._open_files import identity_of
@@ -59,12 +59,14 @@ class RecordingCommand(NamedTuple):
         if complaint is not None:
             return self._refuse(complaint)
         path = asked.output or f"{asked.program.short_name}.{os.getpid()}.swv"
+        if os.path.isdir(path):
+            return self._refuse(f"{path} is a folder: name a file with -o")
         if os.path.exists(path) and "overwrite" not in asked.options:
             return self._refuse(f"{path} is there already: name another file with -o, or say --overwrite")
         try:
             recording = self.make(path, **asked.options)
         except (TypeError, ValueError) as error:
-            return self._refuse(self._in_words_of_the_command(str(error), asked.options))
+            return self._refuse(in_words_of_options(str(error), asked.options, self.words))
         except (_native.StackweaveError, OSError) as error:
             return self._refuse(str(error))
         if asked.live:
@@ -88,16 +90,18 @@ class RecordingCommand(NamedTuple):
             return self._refuse(_live_command.NO_TERMINAL)
         return _live_command.run(self.name, arguments, path, output)
 
-    def _in_words_of_the_command(self, sentence: str, options: dict[str, object]) -> str:
-        for theirs, ours in self.words.items():
-            sentence = sentence.replace(theirs, ours)
-        name = sentence.partition(" ")[0]
-        is_ours = any(name in said for said in (options, *options.values()) if isinstance(said, dict))
-        return "--" + name.replace("_", "-") + sentence[len(name) :] if is_ours else sentence
-
     def _refuse(self, sentence: str) -> int:
         _write(f"stackweave {self.name}: {sentence}\n")
         return 2
+
+
+def in_words_of_options(sentence: str, options: dict[str, Any], words: dict[str, str]) -> str:
+    """What a recording says of its options, as the user has called them."""
+    for theirs, ours in words.items():
+        sentence = sentence.replace(theirs, ours)
+    name = sentence.partition(" ")[0]
+    is_ours = any(name in said for said in (options, *options.values()) if isinstance(said, dict))
+    return "--" + name.replace("_", "-") + sentence[len(name) :] if is_ours else sentence
 
 
 def _failed(recording: Recording) -> None:
