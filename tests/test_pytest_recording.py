@@ -156,6 +156,36 @@ def test_known():
         self.pytest(code, "--stackweave=trace", "--stackweave-only-failed", status=1)
         self.assertEqual(self.files(), ["test_shop--test_fails.swv"])
 
+    def test_files_of_forked_processes_go_with_their_test(self):
+        code = """
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_forks():
+    if os.fork() == 0:
+        square(1)
+        os._exit(0)
+    os.wait()
+"""
+        for _ in range(2):
+            self.pytest(code, "--stackweave=trace")
+            self.assertEqual(len(self.files()), 2, "those of the run before are replaced")
+        self.pytest(code, "--stackweave=trace", "--stackweave-only-failed")
+        self.assertEqual(self.files(), [])
+
+    def test_a_recording_that_can_not_be_read_changes_no_outcome(self):
+        shown = self.pytest(
+            """
+def test_cuts_it():
+    os.truncate(os.path.join(os.path.dirname(__file__), ".stackweave", "test_shop--test_cuts_it.swv"), 5)
+
+def test_other():
+    square(1)
+""",
+            "--stackweave=run",
+        )
+        self.assertIn("2 passed", shown)
+        self.assertRegex(shown, r"not recorded, because its recording can't be read: .*: test_shop\.py::test_cuts_it\n")
+        self.assertIn("1 recording in .stackweave/:\n", shown)
+
     def test_fixtures_can_be_recorded(self):
         self.pytest(
             """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import glob
 import inspect
 import os
 import re
@@ -33,6 +35,15 @@ class RecordedTest(NamedTuple):
     #: Why there is none.
     aside: str | None
     failed: bool
+
+
+def remove_files(path: str) -> None:
+    """That of a test, and those of the processes that it has forked."""
+    stem = path.removesuffix(".swv")
+    forked = [each for each in glob.glob(f"{glob.escape(stem)}.*.swv") if each[len(stem) + 1 : -4].isdigit()]
+    for each in (path, *forked):
+        with contextlib.suppress(OSError):
+            os.unlink(each)
 
 
 class _MakesWay:
@@ -95,7 +106,7 @@ class OfTest:
         return _Stage(self._recording if is_on else None, name)
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function of a test, which is recorded each time that it runs."""
+        """The function of a test, which is recorded the first time that it runs."""
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -136,10 +147,13 @@ class OfTest:
         if recording is None or not self.is_there():
             return RecordedTest(None, 0.0, None, self._aside, self.has_failed)
         if only_failed and not self.has_failed:
-            os.unlink(self.path)
+            remove_files(self.path)
             return RecordedTest(None, 0.0, None, None, False)
         has_memory = any(type(source).__name__ == "MemorySource" for source in recording._sources)
-        peak = recording.memory().peak().bytes if has_memory else None
+        try:
+            peak = recording.memory().peak().bytes if has_memory else None
+        except (StackweaveError, OSError) as error:
+            return RecordedTest(None, 0.0, None, f"its recording can't be read: {error}", self.has_failed)
         return RecordedTest(self.path, self._seconds, peak, None, self.has_failed)
 
     def _fail(self, error: Exception) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ._native import StackweaveError
-from ._pytest_recorded import OfTest, RecordedTest, TestMemory, TestRecord, TestTrace
+from ._pytest_recorded import OfTest, RecordedTest, TestMemory, TestRecord, TestTrace, remove_files
 from ._sizes import count_text, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ class Recordings:
         path = os.path.join(self._folder, file_name(item.nodeid))
         try:
             _make_folder(self._folder)
+            remove_files(path)
             if self._kind == "trace":
                 recording: SourcedRecording = TestTrace(path, overwrite=True)
             elif self._kind == "memory":
