@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -72,8 +73,9 @@ class GoodPlaces(unittest.TestCase):
 
     @unittest.skipUnless(stackweave.stats()["python"]["reader"] == "direct", "frames are read by the public API")
     def test_the_command_ends_with_0_and_has_the_figures_for_programs(self):
-        command = [PYTHON, "-m", "stackweave", "doctor", "--json"]
+        command = [PYTHON, "-m", "stackweave", "doctor", "--json", "--import", "this"]
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+        self.assertIn("Beautiful is better than ugly", done.stderr, "what an import prints is no part of it")
         found = json.loads(done.stdout)
         self.assertEqual((done.returncode, found["full_speed"]), (0, True), whats(found["findings"], "problem"))
         values = {}
@@ -100,6 +102,20 @@ class GoodPlaces(unittest.TestCase):
         self.assertEqual(
             lines[2:5], ["\x1b[1mTitle\x1b[0m", "  \x1b[1;31mproblem\x1b[0m  bad", "           -> do good"]
         )
+
+    def test_an_interrupt_ends_it_without_a_traceback(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "stopper.py"), "w") as file:
+                file.write("raise KeyboardInterrupt")
+            search = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), folder]))
+            done = subprocess.run(
+                [PYTHON, "-m", "stackweave", "doctor", "--import", "stopper"],
+                capture_output=True,
+                text=True,
+                env={**os.environ, "PYTHONPATH": search},
+                timeout=120,
+            )
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (-signal.SIGINT, "", ""))
 
     def test_wrong_arguments_end_with_2_and_a_sentence(self):
         done = doctor("--jsn")
@@ -227,7 +243,9 @@ class Remedies(unittest.TestCase):
 
     def test_each_distribution_has_its_own(self):
         self.assertIn("sudo dnf debuginfo-install glibc zlib", self.remedy("fedora"))
-        self.assertIn("DEBUGINFOD_URLS=https://debuginfod.ubuntu.com", self.remedy("ubuntu", "debian"))
+        self.assertIn(
+            "DEBUGINFOD_URLS=https://debuginfod.elfutils.org   or   find-dbgsym", self.remedy("ubuntu", "debian")
+        )
         self.assertIn("find-dbgsym-packages /usr/lib/libz.so.1", self.remedy("debian"))
         packages = ["libc6", "libpython3.11-stdlib", "python3.11-minimal", "zlib1g"]
         self.assertTrue(self.remedy("debian", packages=packages).endswith("sudo apt install libc6-dbg python3.11-dbg"))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import platform
+import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -57,7 +59,12 @@ def main(command: str, arguments: list[str]) -> int:
     """Gives the exit status."""
     asked = parser(command).parse_args(arguments)
     names = [name.strip() for given in asked.imported for name in given.split(",") if name.strip()]
-    sections = list(_sections(names))
+    try:
+        sections = list(_sections(names))
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
+        raise
     has_problem = any(finding.state == "problem" for section in sections for finding in section.findings)
     if asked.json:
         _write_json(sections, has_problem)
@@ -80,7 +87,8 @@ def _sections(names: list[str]) -> Iterator[Section]:
 def _imports(names: list[str]) -> Iterator[Finding]:
     for name in names:
         try:
-            importlib.import_module(name)
+            with contextlib.redirect_stdout(sys.stderr):  # what it prints is no part of what is found
+                importlib.import_module(name)
         except (Exception, SystemExit) as error:
             yield note(f"{name} can't be imported: {type(error).__name__}: {error}", imported=name)
 
