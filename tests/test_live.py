@@ -209,6 +209,15 @@ class WatchedPrograms(LiveCase):
             terminal.press("q")
             self.assert_left(terminal, -signal.SIGKILL)
 
+    def test_who_is_left_behind_is_not_waited_for(self):
+        left = "import time\\nwhile True: print('still here', flush=True); time.sleep(0.02)"
+        self.write("leaves.py", f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', \"{left}\"])\n")
+        with self.live("trace", program="leaves.py") as terminal:
+            terminal.wait_for_text(OVER)
+            terminal.press("q")
+            self.assert_left(terminal, 0)
+            self.assertIn("recorded in out.swv", self.printed(terminal))
+
     def test_memory_is_watched(self):
         with self.live("memory") as terminal:
             terminal.wait_for_text("hoard")

@@ -25,6 +25,8 @@ NO_TERMINAL = "--live draws on a terminal, and neither standard output nor error
 #: How often a reader looks whether the program has ended, in seconds.
 _LOOK = 0.1
 _PIECE = 1 << 16
+#: How many reads take all that a terminal holds: 64 KiB, in pieces of 4.
+_ENOUGH = 64
 
 
 def has_terminal() -> bool:
@@ -45,6 +47,7 @@ def run(name: str, arguments: list[str], path: str, output: str | None) -> int:
         os.remove(path)  # it is to be replaced, and the old one is not to be seen
     collected = [_Collected(stream) for stream in (1, 2) if os.isatty(stream)]
     places: dict[str, Any] = {("stdout", "stderr")[each.stream - 1]: each.slave for each in collected}
+    signal.signal(signal.SIGINT, _interrupted)
     program = subprocess.Popen(
         [*_this_command(), name, *ours], stdin=subprocess.DEVNULL if os.isatty(0) else None, **places
     )
@@ -69,13 +72,16 @@ def _this_command() -> list[str]:
     return [*python, "-m", "stackweave"] if sys.argv[0].endswith("__main__.py") else [*python, sys.argv[0]]
 
 
+def _interrupted(number: int, _: FrameType | None) -> None:
+    """An interrupt comes from the terminal, to the program too, which says what is to be done."""
+
+
 def _pass_signals(program: subprocess.Popen[bytes]) -> None:
-    """An interrupt comes from the terminal, to the program too. Other signals are for it, and come to this process."""
+    """Other signals are for the program, and come to this process."""
 
     def forward(number: int, _: FrameType | None) -> None:
         program.send_signal(number)
 
-    signal.signal(signal.SIGINT, lambda *_: None)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, forward)
@@ -130,15 +136,18 @@ class _Collected:
         self.file.close()
 
     def _read(self) -> None:
-        while True:
+        left = _ENOUGH  # a process that was left behind may write for ever
+        while left > 0:
+            has_ended = self._has_ended.is_set()
             if not select.select([self._master], [], [], _LOOK)[0]:
-                if self._has_ended.is_set():
+                if has_ended:
                     return
                 continue
             try:
                 piece = os.read(self._master, _PIECE)
             except OSError:  # nobody has it open any more
                 return
+            left -= has_ended
             with self._lock:
                 if self._is_free:
                     self._write(piece)
