@@ -30,7 +30,7 @@ class Terminal:
             cwd=folder,
             env={**os.environ, "TERM": "xterm-256color", "NO_COLOR": "", **(environment or {})},
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0),
+            preexec_fn=self._take_terminal,
             **streams,
         )
 
@@ -43,6 +43,12 @@ class Terminal:
             self.process.wait()
         os.close(self.master)
         os.close(self.slave)
+
+    def _take_terminal(self):
+        """In the program: keys of the terminal interrupt it, even where tests run in the background."""
+        fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_DFL)
 
     def resize(self, rows, columns):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 
 import stackweave
 from tests.memory_support import bytes_of_library, library_path
@@ -213,11 +212,16 @@ os.kill(os.getpid(), signal.SIGKILL)
 
     def interrupt(self, command):
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as process:
             try:
                 self.assertEqual(process.stdout.readline(), "ready\n")
-                time.sleep(0.05)
                 process.send_signal(signal.SIGINT)
                 _, errors = process.communicate(timeout=60)
             finally:
