@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use stackweave_remote::{AnsweredFrame, NoAnswer, ask};
@@ -50,8 +51,16 @@ fn wait_here() {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
+/// Starts a thread of that name which sleeps, and waits until it runs: it takes its name itself.
+fn start_sleeper(name: &str) {
+    let (says, is_there) = channel();
+    std::thread::Builder::new().name(name.into()).spawn(move || sleep_for_good(&says)).unwrap();
+    is_there.recv().unwrap();
+}
+
 #[inline(never)]
-fn sleep_for_good() {
+fn sleep_for_good(says: &Sender<()>) {
+    says.send(()).unwrap();
     loop {
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -61,19 +70,27 @@ fn sleep_for_good() {
 fn a_process_says_where_its_threads_are() {
     const TEST: &str = "a_process_says_where_its_threads_are";
     if role().is_some() {
-        std::thread::Builder::new().name("sleeper".into()).spawn(sleep_for_good).unwrap();
+        start_sleeper("sleeper");
         stackweave_capture::prepare_answers().unwrap();
         return wait_here();
     }
     let mut patient = Patient::start(TEST, "patient");
+    let mut answered = 0;
     for _ in 0..50 {
         let answer = ask(patient.number(), TIME).unwrap();
         assert_eq!((answer.process, answer.threads[0].task, answer.more), (patient.number(), patient.number(), 0));
         let sleeper = answer.threads.iter().find(|thread| thread.name == "sleeper").unwrap();
+        assert!(answer.threads.iter().all(|thread| "RSD".contains(thread.state)), "{answer:?}");
+        if sleeper.frames.is_empty() {
+            // It has a second, which may pass before it gets a core.
+            assert!(sleeper.problem.as_ref().is_some_and(|why| why.contains("has not answered")), "{sleeper:?}");
+            continue;
+        }
         assert!(sleeper.frames.len() > 3 && sleeper.problem.is_none(), "{sleeper:?}");
         assert!(matches!(sleeper.frames[0], AnsweredFrame::Native(address) if address.is_exact()));
-        assert!(answer.threads.iter().all(|thread| "RSD".contains(thread.state)), "{answer:?}");
+        answered += 1;
     }
+    assert!(answered > 0);
     assert!(patient.is_alive());
 }
 
@@ -81,9 +98,8 @@ fn a_process_says_where_its_threads_are() {
 fn many_ask_at_once_and_all_are_answered() {
     const TEST: &str = "many_ask_at_once_and_all_are_answered";
     if role().is_some() {
-        let threads: Vec<_> = (0..8).map(|_| std::thread::spawn(sleep_for_good)).collect();
+        (0..8).for_each(|number| start_sleeper(&format!("sleeper {number}")));
         stackweave_capture::prepare_answers().unwrap();
-        assert_eq!(threads.len(), 8);
         return wait_here();
     }
     let mut patient = Patient::start(TEST, "patient");

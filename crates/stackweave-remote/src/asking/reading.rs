@@ -27,11 +27,16 @@ pub(super) fn read(bytes: &[u8]) -> Read {
         let known = Line::from_word(word).and_then(|line| add(&mut answer, line, rest));
         match known {
             Some(Added::Line) => {}
-            Some(Added::Refusal) => return Read::Refused(rest.to_owned()),
+            Some(Added::Refusal) => return Read::Refused(printable(rest)),
             None => return Read::Unreadable(format!("{line:?}")),
         }
     }
     Read::Whole(answer)
+}
+
+/// A sentence of another process, without what would change a terminal.
+fn printable(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
 }
 
 fn is_whole(bytes: &[u8]) -> bool {
@@ -57,8 +62,8 @@ fn add(answer: &mut Answer, line: Line, rest: &str) -> Option<Added> {
             let (task, name) = (task.parse().ok()?, name.to_owned());
             answer.threads.push(AnsweredThread { task, name, state: '?', frames: Vec::new(), problem: None });
         }
-        Line::Cut => answer.threads.last_mut()?.problem = Some(rest.to_owned()),
-        Line::Silent => answer.threads.last_mut()?.problem = Some(format!("it has not answered: {rest}")),
+        Line::Cut => answer.threads.last_mut()?.problem = Some(printable(rest)),
+        Line::Silent => answer.threads.last_mut()?.problem = Some(format!("it has not answered: {}", printable(rest))),
         Line::More => answer.more = rest.parse().ok()?,
         Line::Refused => return Some(Added::Refusal),
         Line::End => {}
@@ -138,6 +143,8 @@ mod tests {
     fn refusals_and_other_forms_are_told() {
         let refused = read(b"stackweave-answer 1 7\nrefused another dump is being written\nend\n");
         assert_eq!(refused, Read::Refused("another dump is being written".into()));
+        let refused = read(b"stackweave-answer 1 7\nrefused \x1b[2Jno\nend\n");
+        assert_eq!(refused, Read::Refused("\u{fffd}[2Jno".into()));
         for text in ["stackweave-answer 2 7\nend\n", "stackweave-answer 1 7\nx 10\nend\n", "nonsense\nend\n"] {
             assert!(matches!(read(text.as_bytes()), Read::Unreadable(_)), "{text}");
         }

@@ -80,7 +80,9 @@ impl Walk<'_> {
         match stepped {
             Ok(Stepped { registers, is_signal_frame: true }) => Ok(Frame::interrupted(&registers)),
             // The stack only grows towards the outermost frame, until a signal's handler was run on another one.
-            Ok(Stepped { registers, .. }) if registers.sp() < frame.registers.sp() + 8 => Err(StopReason::BadMemory),
+            Ok(Stepped { registers, .. }) if registers.sp() < frame.registers.sp().saturating_add(8) => {
+                Err(StopReason::BadMemory)
+            }
             Ok(Stepped { registers, .. }) => Ok(Frame::caller(&registers)),
             Err(StopReason::NoUnwindEntry) => without_entry::step(self, frame, StopReason::NoUnwindEntry),
             Err(reason) => Err(reason),
@@ -98,4 +100,30 @@ impl Walk<'_> {
 /// Whether a program can have something there.
 fn is_user_address(word: u64) -> bool {
     word != 0 && word >> 47 == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Process;
+
+    /// A thread may have anything in its registers: its first frame is shown, and nothing is followed into nowhere.
+    #[test]
+    fn registers_without_sense_end_the_walk() {
+        let process = std::process::id();
+        let modules = Modules::of(Process { number: process });
+        let code = modules.as_slice().first().map_or(0, |module| module.module.start);
+        for pc in [0, 8, code, u64::MAX] {
+            for sp in [0, 8, u64::MAX - 15, u64::MAX - 7, u64::MAX] {
+                let mut memory = StillMemory::of(process);
+                let mut walk = Walk { modules: &modules, memory: &mut memory };
+                for fp in [0, sp, u64::MAX, (1 << 47) - 8] {
+                    let stack = walk.walk(&Registers::partial(pc, sp, fp));
+                    assert_eq!(stack.addresses.len(), 1, "{pc:x} {sp:x} {fp:x}");
+                    let caller = Frame::caller(&Registers::partial(pc, sp, fp));
+                    assert!(walk.step(&caller).is_err(), "{pc:x} {sp:x} {fp:x}");
+                }
+            }
+        }
+    }
 }

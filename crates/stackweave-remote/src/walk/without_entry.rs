@@ -76,7 +76,7 @@ fn caller_near_top(walk: &mut Walk<'_>, frame: &Frame) -> Option<Frame> {
     let code = frame.address.address();
     let has_pushed_fp = walk.memory.word(sp) == Some(fp);
     for pushed in [0, 8, 16] {
-        let Some((return_address, call)) = call_at(walk, frame, sp + pushed) else { continue };
+        let Some((return_address, call)) = call_at(walk, frame, sp.wrapping_add(pushed)) else { continue };
         let is_sure = match (pushed, call) {
             (0, Call::Here(_)) => true,
             (0, Call::Anywhere) => {
@@ -89,7 +89,7 @@ fn caller_near_top(walk: &mut Walk<'_>, frame: &Frame) -> Option<Frame> {
             (_, Call::Anywhere) => false,
         };
         if is_sure {
-            return Some(caller(return_address, sp + pushed + 8, fp));
+            return Some(caller(return_address, sp.wrapping_add(pushed + 8), fp));
         }
     }
     None
@@ -112,7 +112,7 @@ fn through_linkage(walk: &mut Walk<'_>, target: u64) -> Option<u64> {
 fn interrupted_by_signal(walk: &mut Walk<'_>, frame: &Frame) -> Result<Frame, StopReason> {
     let mut registers = Registers::default();
     for (number, word) in CONTEXT_WORDS.iter().enumerate() {
-        let value = walk.memory.word(frame.registers.sp() + word * 8).ok_or(StopReason::BadMemory)?;
+        let value = walk.memory.word(frame.registers.sp().wrapping_add(word * 8)).ok_or(StopReason::BadMemory)?;
         registers.set(number, Some(value));
     }
     if is_user_address(registers.pc()) { Ok(Frame::interrupted(&registers)) } else { Err(StopReason::BadMemory) }
