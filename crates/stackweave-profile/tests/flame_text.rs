@@ -142,3 +142,28 @@ fn nothing_has_one_line() {
     let text = drawn(&Tape::new().profile(&AggregateOptions::default()), &FlameShape::default(), 20, Palette::Plain);
     assert_eq!(text.trim(), "");
 }
+
+#[test]
+fn the_cost_of_the_whole_is_told_in_full_or_not_at_all() {
+    let mut tape = Tape::new();
+    tape.begin(1, 0, span("main"));
+    tape.end(1, 27_700_000);
+    let profile = tape.profile(&AggregateOptions::default());
+    let first = |width| {
+        let drawn = drawn(&profile, &FlameShape::default(), width, Palette::Plain);
+        drawn.lines().next().unwrap().trim_matches(['│', '─']).to_owned()
+    };
+    assert_eq!(
+        [40, 23, 22, 14, 13, 9, 8].map(first),
+        [
+            "all: 27.7 ms wall time",
+            "all: 27.7 ms wall time",
+            "all: 27.7 ms",
+            "all: 27.7 ms",
+            "all: 27.7 ms",
+            "27.7 ms",
+            "27.7 ms",
+        ]
+    );
+    assert_eq!(first(7), "");
+}

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use crate::text::flame::label::label;
 use crate::text::flame::layout::{Piece, What, lines};
 use crate::text::flame::paint::{Paint, WHOLE, put_box, put_small};
-use crate::text::style::printable;
+use crate::text::style::{printable, width};
 use crate::text::tree::float;
 use crate::text::values::{percentage, share, value};
 
@@ -75,15 +75,14 @@ fn text_and_paint(tree: &FlameTree, place: usize, room: usize) -> (String, Paint
     let whole = tree.boxes[0].value;
     let Some(function) = of.function else {
         let cost = value(tree.measure, float(of.value));
+        let counted = tree.measure.describe().trim_start_matches("bytes ");
         let part = if of.value == tree.whole {
-            String::new()
+            cost.clone()
         } else {
-            format!(" of {}", value(tree.measure, float(tree.whole)))
+            format!("{cost} of {}", value(tree.measure, float(tree.whole)))
         };
-        return (
-            label(&format!("all: {cost}{part}"), tree.measure.describe().trim_start_matches("bytes "), room),
-            WHOLE,
-        );
+        let texts = [format!("all: {part} {counted}"), format!("all: {part}"), format!("all: {cost}"), cost];
+        return (texts.into_iter().find(|text| width(text) <= room).unwrap_or_default(), WHOLE);
     };
     let function = tree.functions.function(function);
     (label(&printable(function.full_name()), &percentage(share(of.value, whole)), room), Paint::of(function))
