@@ -238,3 +238,26 @@ fn what_a_tracer_noted_is_told() {
     let expected = ["1 function was demoted: other", "12 repairs"].map(|note| format!("The tracer noted: {note}."));
     assert_eq!(page.head["remarks"], json!(expected));
 }
+
+#[test]
+fn a_function_that_an_edit_has_moved_is_the_same_before_and_after() {
+    let run = |load: u32, lambdas: [u32; 2]| {
+        let mut tape = Tape::new();
+        let load = tape.python("load", "a.py", load);
+        tape.sample((1, 1), &[Tape::at(load, 1)], 5);
+        for line in lambdas {
+            let lambda = tape.python("<lambda>", "a.py", line);
+            tape.sample((1, 2), &[Tape::at(lambda, 1)], 3);
+        }
+        tape.recording()
+    };
+    let (before, after) = (run(10, [20, 30]), run(14, [24, 30]));
+    let page = Page::of(&after, &ExportOptions { before: Some(&before), ..ExportOptions::default() });
+    let mut functions = page.functions();
+    functions.sort();
+    // The lambdas have one name: only that on the same line is known to be the same.
+    assert_eq!(functions, ["<lambda>", "<lambda>", "<lambda>", "load"]);
+    let whole = |side: &str| page.tree(|tree| tree["side"] == side && tree["measure"] == "samples");
+    assert_eq!(whole("before"), whole("after"));
+    assert_eq!(whole("after").values().map(|(_, own, _)| own).sum::<i64>(), 11);
+}

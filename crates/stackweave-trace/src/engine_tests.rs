@@ -26,6 +26,26 @@ fn what_is_open_at_the_first_event_is_opened_however_deep() {
 }
 
 #[test]
+fn what_is_open_around_the_start_is_left_out_on_every_thread_if_wanted() {
+    for first_is_an_end in [false, true] {
+        let world = World::new(Limits::NONE);
+        world.shows_outer.set(false);
+        let main = Frame::new(64, 1);
+        let outer = Frame::new(128, 2).called_by(Some(main));
+        if first_is_an_end {
+            world.leave(Leaving::Return, Frame::new(192, 3).called_by(Some(outer)));
+        }
+        let inner = call(&world, 192, 4, Some(outer));
+        assert_eq!((world.replay().open.len(), world.replay().counted), (1, vec![4]));
+        world.leave(Leaving::Return, inner);
+        world.leave(Leaving::Return, outer);
+        call(&world, 128, 5, Some(main));
+        assert_eq!((world.replay().open.len(), world.replay().counted), (1, vec![4, 5]));
+        assert_eq!(world.rules.repairs.get(), 0);
+    }
+}
+
+#[test]
 fn the_first_event_may_be_an_end() {
     let world = World::new(Limits::NONE);
     let outer = Frame::new(64, 1);

@@ -165,6 +165,8 @@ pub(crate) struct World {
     pub(crate) functions: Functions,
     way: Cell<(u64, u64)>,
     pub(crate) since: Cell<u64>,
+    /// Whether frames around the start are shown.
+    pub(crate) shows_outer: Cell<bool>,
 }
 
 impl World {
@@ -179,6 +181,7 @@ impl World {
             functions,
             way: Cell::new((0, 0)),
             since: Cell::new(0),
+            shows_outer: Cell::new(true),
         }
     }
 
@@ -194,7 +197,7 @@ impl World {
             library: &self.functions,
             way: &self.way,
             since: self.since.get(),
-            shows_outer: true,
+            shows_outer: self.shows_outer.get(),
         }
     }
 
