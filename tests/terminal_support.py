@@ -41,7 +41,7 @@ class Terminal:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
-        os.close(self.master)
+        self.hang_up()
         os.close(self.slave)
 
     def _take_terminal(self):
@@ -49,6 +49,12 @@ class Terminal:
         fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_DFL)
+
+    def hang_up(self):
+        """As when its window is closed."""
+        if self.master is not None:
+            os.close(self.master)
+            self.master = None
 
     def resize(self, rows, columns):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

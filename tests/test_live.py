@@ -9,7 +9,7 @@ import termios
 import stackweave
 from tests.recordings import RecordingCase
 from tests.support import PYTHON
-from tests.terminal_support import Terminal
+from tests.terminal_support import DEADLINE, Terminal
 
 #: Works until a file called stop is there. Says how it ends by its status.
 PROGRAM = """\
@@ -361,6 +361,15 @@ class WatchedFiles(LiveCase):
                 terminal.wait_for_text("waiting for the recording")
                 terminal.process.send_signal(number)
                 self.assert_left(terminal, -number)
+
+    def test_a_terminal_that_goes_away_ends_it(self):
+        for shell in ("", "trap '' HUP; "):
+            command = ["/bin/sh", "-c", shell + 'exec "$@"', "sh", *self.command("live", "out.swv")]
+            with self.subTest(shell=shell), Terminal(command, self.folder) as terminal:
+                terminal.wait_for_text("waiting for the recording")
+                terminal.hang_up()
+                # The signal may come behind the end of the terminal.
+                self.assertIn(terminal.process.wait(DEADLINE), (-signal.SIGHUP, 1))
 
     def test_small_terminals_and_resizing(self):
         self.start()

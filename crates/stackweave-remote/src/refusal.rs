@@ -101,7 +101,7 @@ impl fmt::Display for CantRead {
 impl fmt::Display for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Owner => "it runs as another user; use sudo, or start it with stackweave loaded",
+            Self::Owner => "it runs as another user; use sudo",
             Self::Yama(1) => {
                 "the system allows that for its parents only; use sudo, set kernel.yama.ptrace_scope to 0, or start it \
                  with stackweave loaded"

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use stackweave_recording::file::Start;
 use stackweave_recording::read::{Changed, Follower};
 use stackweave_recording::{OpenError, ProcessRecording};
 
@@ -41,13 +42,15 @@ impl Files {
     /// Takes in what was written since the last look.
     pub(super) fn look(&mut self) -> Result<(), Failure> {
         self.open_new()?;
-        for place in 0..self.followed.len() {
-            let file = &mut self.followed[place];
+        let mut place = 0;
+        while let Some(file) = self.followed.get_mut(place) {
             let look = file.follower.look().map_err(Failure::new)?;
             if let Some(changed) = look.changed {
+                // Another file has its place then, or none.
                 self.reopen(place, changed)?;
                 continue;
             }
+            place += 1;
             if look.new_bytes > 0 {
                 file.grown = Instant::now();
             }
@@ -63,11 +66,21 @@ impl Files {
         self.followed.iter().flat_map(|file| file.follower.processes().iter().zip(&file.figures))
     }
 
+    /// What is known of the process that began so, if it still is in one of the files.
+    pub(super) fn figures_of(&mut self, start: &Start) -> Option<&mut Figures> {
+        let mut all = self.followed.iter_mut().flat_map(Followed::processes_mut);
+        all.find(|(process, _)| process.start() == start).map(|(_, figures)| figures)
+    }
+
     fn open_new(&mut self) -> Result<(), Failure> {
         if self.followed.is_empty() {
             match Follower::open(&self.path) {
                 Ok(follower) => self.followed.push(Followed::new(follower)),
                 Err(OpenError::NotFound(_)) => {}
+                Err(OpenError::NotAFile(path)) if path.is_dir() => {
+                    let path = path.display();
+                    return Err(Failure::new(format!("{path} is a folder; live follows one file that grows")));
+                }
                 Err(error) => return Err(Failure::new(error)),
             }
             return Ok(());
@@ -144,6 +157,8 @@ fn forked(path: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use stackweave_recording::file::Encoder;
+    use stackweave_store::StackTable;
     use stackweave_testkit::folder::Folder;
 
     use super::*;
@@ -172,5 +187,35 @@ mod tests {
         assert_eq!((files.followed.len(), files.processes().count()), (1, 0));
         let other = folder.write("other.swv", b"ncalls tottime");
         assert!(Files::new(&other).look().is_err());
+        let said = Files::new(folder.path()).look().unwrap_err().to_string();
+        assert!(said.ends_with(" is a folder; live follows one file that grows"), "{said}");
+    }
+
+    #[test]
+    fn processes_are_found_by_how_they_began_until_their_file_is_another_one() {
+        static STACKS: StackTable = StackTable::new();
+        let folder = Folder::new();
+        let [first, child, second] = [(1, 10), (2, 20), (1, 30)].map(|(pid, started_wall_ns)| Start {
+            pid,
+            started_wall_ns,
+            ..Start::default()
+        });
+        let begun = |start: &Start| {
+            let mut bytes = Vec::new();
+            Encoder::new(&STACKS).start(start, &mut bytes);
+            bytes
+        };
+        let path = folder.write("out.swv", &begun(&first));
+        let mut files = Files::new(&path);
+        files.look().unwrap();
+        folder.write("out.2.swv", &begun(&child));
+        files.look().unwrap();
+        let found = |files: &mut Files| [&first, &child, &second].map(|start| files.figures_of(start).is_some());
+        assert_eq!(found(&mut files), [true, true, false]);
+        std::fs::rename(folder.write("new.swv", &begun(&second)), &path).unwrap();
+        files.look().unwrap();
+        files.look().unwrap();
+        assert_eq!(found(&mut files), [false, false, true]);
+        assert!(files.remark.is_some_and(|remark| remark.contains("is another one now")));
     }
 }

@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use app::{Action, App};
 use printed::Printed;
 use signals::Signals;
-use terminal::Screen;
+use terminal::{Keys, Screen};
 use worker::Worker;
 
 #[derive(Debug, Args)]
@@ -61,10 +61,11 @@ pub(crate) fn run(arguments: &Live) -> Result<(), Failure> {
     };
     let worker = Worker::start(&arguments.recording, Duration::from_secs_f64(arguments.refresh))?;
     let signals = Signals::watch(arguments.program.is_some())?;
+    let keys = Keys::open()?;
     let mut screen = Screen::enter()?;
     let mut app = App::new(&arguments.recording, colour, arguments.program.is_some());
     let mut printed = Printed::new(&arguments.printed);
-    let result = show(&mut screen, &mut app, &worker, (&signals, &mut printed, arguments.program));
+    let result = show((&mut screen, &keys), &mut app, &worker, (&signals, &mut printed, arguments.program));
     drop(screen);
     drop(worker);
     let signal = signals.caught();
@@ -78,7 +79,7 @@ pub(crate) fn run(arguments: &Live) -> Result<(), Failure> {
 
 /// Until the user, or a signal, ends it.
 fn show(
-    screen: &mut Screen,
+    (screen, keys): (&mut Screen, &Keys),
     app: &mut App,
     worker: &Worker,
     (signals, printed, program): (&Signals, &mut Printed, Option<u32>),
@@ -94,10 +95,8 @@ fn show(
             worker.ask(app.wanted());
         }
         screen.draw(app)?;
-        if !event::poll(TICK).map_err(terminal::failure)? {
-            continue;
-        }
-        loop {
+        let mut is_key = keys.are_there(TICK)?;
+        while is_key {
             match event::read().map_err(terminal::failure)? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => match app.key(key) {
                     Action::Quit => return Ok(()),
@@ -107,9 +106,7 @@ fn show(
                 },
                 _ => {}
             }
-            if !event::poll(Duration::ZERO).map_err(terminal::failure)? {
-                break;
-            }
+            is_key = event::poll(Duration::ZERO).map_err(terminal::failure)?;
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::thread;
 
 use stackweave_profile::live::NativeNames;
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::file::Start;
 use stackweave_symbolize::{Options, Symbolizer};
 
 use super::processes;
@@ -12,7 +13,6 @@ use crate::failure::Failure;
 
 /// Frames of a process without names. Who holds it holds a copy of the process as it was.
 struct Question {
-    place: usize,
     process: ProcessRecording,
     frames: Vec<u32>,
 }
@@ -21,7 +21,7 @@ struct Question {
 #[derive(Debug)]
 pub(super) struct Naming {
     questions: Sender<Question>,
-    answers: Receiver<(usize, NativeNames)>,
+    answers: Receiver<(Start, NativeNames)>,
     is_asked: bool,
 }
 
@@ -33,10 +33,11 @@ impl Naming {
         let name = move || {
             processes::yield_to_others();
             let symbolizer = Symbolizer::new(options);
-            for Question { place, process, frames } in asked {
+            for Question { process, frames } in asked {
                 let found = NativeNames::resolve(&process, &frames, &symbolizer);
+                let start = process.start().clone();
                 drop(process);
-                if answer.send((place, found)).is_err() {
+                if answer.send((start, found)).is_err() {
                     break;
                 }
             }
@@ -45,16 +46,16 @@ impl Naming {
         Ok(Self { questions, answers, is_asked: false })
     }
 
-    /// Asks for the names of these frames of the process with this number, unless another question is open.
-    pub(super) fn ask(&mut self, place: usize, process: &ProcessRecording, frames: Vec<u32>) {
+    /// Asks for the names of these frames of a process, unless another question is open.
+    pub(super) fn ask(&mut self, process: &ProcessRecording, frames: Vec<u32>) {
         if !self.is_asked && !frames.is_empty() {
-            let question = Question { place, process: process.clone(), frames };
+            let question = Question { process: process.clone(), frames };
             self.is_asked = self.questions.send(question).is_ok();
         }
     }
 
-    /// The answer, once it is there.
-    pub(super) fn answer(&mut self) -> Option<(usize, NativeNames)> {
+    /// The answer, once it is there, and how the process began that it is about: its file may be another one by then.
+    pub(super) fn answer(&mut self) -> Option<(Start, NativeNames)> {
         let answer = self.answers.try_recv().ok()?;
         self.is_asked = false;
         Some(answer)

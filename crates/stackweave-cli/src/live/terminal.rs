@@ -1,13 +1,19 @@
 //! The terminal, taken for the time that something is drawn on it, and given back whatever happens.
 
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::panic;
+use std::time::Duration;
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use ratatui::crossterm::{event, execute};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::app::App;
 use super::draw;
@@ -26,7 +32,8 @@ fn output() -> Box<dyn Write> {
 
 /// What is drawn on. The terminal is as it was before once this is dropped, and before a panic is told.
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<Box<dyn Write>>>,
+    /// Never dropped: it would show the cursor, as `leave` does, and panic where the terminal is gone.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Box<dyn Write>>>>,
 }
 
 impl Screen {
@@ -43,7 +50,7 @@ impl Screen {
         if entered.is_err() {
             leave();
         }
-        entered.map(|terminal| Self { terminal })
+        entered.map(|terminal| Self { terminal: ManuallyDrop::new(terminal) })
     }
 
     pub(super) fn draw(&mut self, app: &mut App) -> Result<(), Failure> {
@@ -58,6 +65,37 @@ impl Drop for Screen {
         if !std::thread::panicking() {
             let _ = panic::take_hook();
         }
+    }
+}
+
+/// Where keys come from, as crossterm chooses it: standard input, or else the terminal that this process belongs to.
+pub(super) struct Keys {
+    own_terminal: Option<File>,
+}
+
+impl Keys {
+    pub(super) fn open() -> Result<Self, Failure> {
+        let own_terminal = if io::stdin().is_terminal() { None } else { Some(File::open("/dev/tty")) };
+        Ok(Self { own_terminal: own_terminal.transpose().map_err(failure)? })
+    }
+
+    /// Whether there is something to be read, for which it waits so long. Fails when the terminal is gone: crossterm would
+    /// look for keys there without an end.
+    pub(super) fn are_there(&self, time: Duration) -> Result<bool, Failure> {
+        let stdin = io::stdin();
+        let terminal: BorrowedFd<'_> = self.own_terminal.as_ref().map_or_else(|| stdin.as_fd(), AsFd::as_fd);
+        let mut terminal = [PollFd::from_borrowed_fd(terminal, PollFlags::IN)];
+        let time = Timespec::try_from(time).map_err(Failure::new)?;
+        match poll(&mut terminal, Some(&time)) {
+            // A signal; of a new size for one, which is asked for anyway.
+            Err(Errno::INTR) | Ok(0) => return Ok(false),
+            Err(error) => return Err(failure(error.into())),
+            Ok(_) => {}
+        }
+        if terminal[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            return Err(Failure::new("the terminal is gone"));
+        }
+        event::poll(Duration::ZERO).map_err(failure)
     }
 }
 

@@ -108,10 +108,8 @@ impl Work {
         }
         let drawing = Instant::now();
         let (picture, nameless) = picture(&self.files, self.wanted, self.behind).map_err(Failure::new)?;
-        for (place, frames) in nameless.into_iter().enumerate() {
-            if let Some((process, _)) = self.files.processes().nth(place) {
-                self.naming.ask(place, process, frames);
-            }
+        for ((process, _), frames) in self.files.processes().zip(nameless) {
+            self.naming.ask(process, frames);
         }
         let rest = drawing.elapsed() * SHARE_OF_TIME;
         let pause = match picture.processes {
@@ -123,9 +121,8 @@ impl Work {
     }
 
     fn take_names(&mut self) {
-        while let Some((place, names)) = self.naming.answer() {
-            let mut all = self.files.followed.iter_mut().flat_map(|file| &mut file.figures);
-            if let Some(figures) = all.nth(place) {
+        while let Some((start, names)) = self.naming.answer() {
+            if let Some(figures) = self.files.figures_of(&start) {
                 figures.names.add(names);
             }
         }
