@@ -82,6 +82,7 @@ fn lists(
         interpreters: told(&word, INTERPRETERS, LARGEST_INTERPRETER)?,
         next_interpreter: told(&word, offsets.interpreter_size + 2 * WORD, size)?,
         threads: told(&word, offsets.interpreter_size + 3 * WORD, size)?,
+        modules: told(&word, offsets.modules, size)?,
         gil: GilLayout::OfInterpreter {
             gil: told(&word, offsets.gil, size)?,
             locked: in_gil(offsets.gil + 3 * WORD)?,
@@ -157,6 +158,7 @@ mod tests {
         let GilLayout::OfInterpreter { gil, holder, locked } = lists.gil else { unreachable!() };
         put(INTERPRETERS, &[lists.interpreters]);
         put(offsets.interpreter_size, &[200_000, 8, lists.next_interpreter, lists.threads]);
+        put(offsets.modules, &[lists.modules]);
         put(offsets.gil, &[gil, 7000, 0, 7000 + locked, 7000 + holder]);
         put(offsets.next_thread, &[lists.next_thread, lists.interpreter, current_frame]);
         put(offsets.thread_id, &[layout.thread.thread_id, lists.native_thread_id.unwrap()]);

@@ -6,8 +6,8 @@
 pub use crate::memory::is_plausible;
 pub use crate::text::{Characters, Text};
 pub use crate::version::{
-    Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TextLayout,
-    ThreadLayout,
+    AttributesLayout, Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, InstanceLayout, KeysLayout,
+    Layout, ListsLayout, ProfileLayout, TextLayout, ThreadLayout,
 };
 pub use crate::walk::place::Place;
 pub use crate::walk::{SHIM, TAG, UNIT};

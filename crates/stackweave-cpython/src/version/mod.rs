@@ -4,6 +4,7 @@
 //! releases of one minor version. From 3.13 on the interpreter tells most of them itself, and is asked
 //! (see [`debug_offsets`](crate::debug_offsets)); on all of them a self-test has the last word.
 
+mod attributes;
 mod v3_10;
 mod v3_11;
 mod v3_12;
@@ -11,6 +12,7 @@ mod v3_13;
 mod v3_14;
 mod v3_15;
 
+pub use self::attributes::{AttributesLayout, InstanceLayout, KeysLayout};
 use crate::line_table::LineTableFormat;
 
 /// Everything that differs between versions.
@@ -26,6 +28,8 @@ pub struct Layout {
     pub code: CodeLayout,
     /// `str` and `bytes` objects.
     pub text: TextLayout,
+    /// Dictionaries and instances.
+    pub attributes: AttributesLayout,
     /// How line tables are written.
     pub line_table: LineTableFormat,
     /// What leads from `_PyRuntime` to all threads.
@@ -164,6 +168,8 @@ pub struct ListsLayout {
     pub next_interpreter: usize,
     /// In `PyInterpreterState`: the newest thread.
     pub threads: usize,
+    /// In `PyInterpreterState`: `sys.modules`.
+    pub modules: usize,
     /// In `PyThreadState`: the next older one.
     pub next_thread: usize,
     /// In `PyThreadState`: the interpreter that it belongs to.
@@ -198,6 +204,8 @@ pub enum GilLayout {
 pub struct DebugOffsetsLayout {
     /// The size of `PyInterpreterState`; `id`, `next` and `threads_head` follow it.
     pub interpreter_size: usize,
+    /// `imports_modules`.
+    pub modules: usize,
     /// `ceval_gil`; `gil_runtime_state` and, in it, `enabled`, `locked` and `holder` follow it.
     pub gil: usize,
     /// Of the thread state, `next`; `interp` and `current_frame` follow it.

@@ -1,5 +1,6 @@
 //! Python 3.10: frames are objects, each Python call has an eval loop of its own.
 
+use super::attributes::ATTRIBUTES_3_10;
 use super::{Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_10, ThreadLayout};
 use crate::line_table::LineTableFormat;
 
@@ -23,11 +24,13 @@ pub(super) const LAYOUT: Layout = Layout {
         first_traceable: 0,
     },
     text: TEXT_3_10,
+    attributes: ATTRIBUTES_3_10,
     line_table: LineTableFormat::Lines,
     lists: ListsLayout {
         interpreters: 32,
         next_interpreter: 0,
         threads: 8,
+        modules: 856,
         next_thread: 8,
         interpreter: 16,
         native_thread_id: None,

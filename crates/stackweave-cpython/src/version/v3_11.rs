@@ -1,5 +1,6 @@
 //! Python 3.11: Python calls share an eval loop; a `_PyCFrame` on the C stack stands for each loop.
 
+use super::attributes::ATTRIBUTES_3_11;
 use super::{Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_10, ThreadLayout};
 use crate::line_table::LineTableFormat;
 
@@ -23,11 +24,13 @@ pub(super) const LAYOUT: Layout = Layout {
         first_traceable: 168,
     },
     text: TEXT_3_10,
+    attributes: ATTRIBUTES_3_11,
     line_table: LineTableFormat::Locations,
     lists: ListsLayout {
         interpreters: 40,
         next_interpreter: 0,
         threads: 16,
+        modules: 888,
         next_thread: 8,
         interpreter: 16,
         native_thread_id: Some(160),

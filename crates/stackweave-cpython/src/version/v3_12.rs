@@ -1,5 +1,6 @@
 //! Python 3.12: shim frames on the C stack, still reached through `_PyCFrame`.
 
+use super::attributes::ATTRIBUTES_3_12;
 use super::{Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_12, ThreadLayout};
 use crate::line_table::LineTableFormat;
 
@@ -23,11 +24,13 @@ pub(super) const LAYOUT: Layout = Layout {
         first_traceable: 176,
     },
     text: TEXT_3_12,
+    attributes: ATTRIBUTES_3_12,
     line_table: LineTableFormat::Locations,
     lists: ListsLayout {
         interpreters: 40,
         next_interpreter: 0,
         threads: 72,
+        modules: 944,
         next_thread: 8,
         interpreter: 16,
         native_thread_id: Some(144),

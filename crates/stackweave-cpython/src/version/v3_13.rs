@@ -1,5 +1,6 @@
 //! Python 3.13: the thread state leads to the frame itself; hot instantiations push a hidden frame.
 
+use super::attributes::ATTRIBUTES_3_13;
 use super::{
     Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_12,
     ThreadLayout,
@@ -26,11 +27,13 @@ pub(super) const LAYOUT: Layout = Layout {
         first_traceable: 184,
     },
     text: TEXT_3_12,
+    attributes: ATTRIBUTES_3_13,
     line_table: LineTableFormat::Locations,
     lists: ListsLayout {
         interpreters: 632,
         next_interpreter: 7264,
         threads: 7344,
+        modules: 7656,
         next_thread: 8,
         interpreter: 16,
         native_thread_id: Some(160),
@@ -38,6 +41,7 @@ pub(super) const LAYOUT: Layout = Layout {
     },
     debug_offsets: Some(DebugOffsetsLayout {
         interpreter_size: 48,
+        modules: 88,
         gil: 112,
         next_thread: 168,
         thread_id: 192,

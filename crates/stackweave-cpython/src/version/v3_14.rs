@@ -1,5 +1,6 @@
 //! Python 3.14: code pointers in frames carry tag bits.
 
+use super::attributes::ATTRIBUTES_3_13;
 use super::{
     Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_12,
     ThreadLayout,
@@ -26,11 +27,13 @@ pub(super) const LAYOUT: Layout = Layout {
         first_traceable: 192,
     },
     text: TEXT_3_12,
+    attributes: ATTRIBUTES_3_13,
     line_table: LineTableFormat::Locations,
     lists: ListsLayout {
         interpreters: 808,
         next_interpreter: 7272,
         threads: 7344,
+        modules: 7688,
         next_thread: 8,
         interpreter: 16,
         native_thread_id: Some(160),
@@ -38,6 +41,7 @@ pub(super) const LAYOUT: Layout = Layout {
     },
     debug_offsets: Some(DebugOffsetsLayout {
         interpreter_size: 48,
+        modules: 96,
         gil: 120,
         next_thread: 192,
         thread_id: 216,

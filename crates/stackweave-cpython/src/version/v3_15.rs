@@ -1,5 +1,6 @@
 //! Python 3.15: as 3.14, and a sentinel frame in the thread state ends every chain.
 
+use super::attributes::ATTRIBUTES_3_15;
 use super::{
     Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_12,
     ThreadLayout,
@@ -26,11 +27,13 @@ pub(super) const LAYOUT: Layout = Layout {
         first_traceable: 192,
     },
     text: TEXT_3_12,
+    attributes: ATTRIBUTES_3_15,
     line_table: LineTableFormat::Locations,
     lists: ListsLayout {
         interpreters: 936,
         next_interpreter: 7264,
         threads: 7336,
+        modules: 7592,
         next_thread: 8,
         interpreter: 16,
         native_thread_id: Some(184),
@@ -38,6 +41,7 @@ pub(super) const LAYOUT: Layout = Layout {
     },
     debug_offsets: Some(DebugOffsetsLayout {
         interpreter_size: 48,
+        modules: 96,
         gil: 120,
         next_thread: 192,
         thread_id: 240,
