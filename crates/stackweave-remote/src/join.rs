@@ -40,6 +40,7 @@ pub(crate) fn join(process: Process, look: Look, options: &Options) -> ProcessSt
 fn thread_stack(thread: SeenThread, names: &HashMap<CodeAddress, Named>, has_python: bool) -> ThreadStack {
     let SeenThread { task, native, python, problem } = thread;
     let is_whole = native.stop == StopReason::EndOfStack;
+    let name = python.as_ref().and_then(|python| python.name.as_deref()).unwrap_or(&task.name).to_owned();
     let (python_frames, has_gil, python_problem) = match python {
         Some(python) => (python.frames, Some(python.has_gil), python.problem),
         None => (Vec::new(), has_python.then_some(false), None),
@@ -48,7 +49,8 @@ fn thread_stack(thread: SeenThread, names: &HashMap<CodeAddress, Named>, has_pyt
     let native = Native { addresses: &native.addresses, stack_pointers: &native.stack_pointers, is_whole };
     ThreadStack {
         task: task.number,
-        name: task.name,
+        name,
+        kernel_name: task.name,
         state: task.state,
         has_gil,
         frames: woven(native, &python_frames, names),

@@ -29,8 +29,10 @@ pub struct ProcessStacks {
 pub struct ThreadStack {
     /// The kernel's number of it.
     pub task: u32,
-    /// As the kernel knows it.
+    /// The name that Python's `threading` gives it, or else the kernel's.
     pub name: String,
+    /// As the kernel knows it: until Python 3.13, that is the name of the program.
+    pub kernel_name: String,
     /// As `/proc` has it: `R` runs, `S` sleeps, `D` waits for a device.
     pub state: char,
     /// Whether it holds the GIL, where that is known.

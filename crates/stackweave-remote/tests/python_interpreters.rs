@@ -17,6 +17,8 @@ fn a_thread_has_the_frames_of_all_interpreters_it_is_in() {
         assert_eq!((names(main), &main.problem), (vec!["main", "<module>"], &None), "{}", python.version);
         let expected = ["waiting", "method", "<module>", "enter", "run", "_bootstrap_inner", "_bootstrap"];
         assert_eq!((names(inside), &inside.problem), (expected.to_vec(), &None), "{}", python.version);
+        let names = [main, inside].map(|thread| thread.name.as_deref());
+        assert_eq!(names, [Some("MainThread"), Some("Thread-1 (enter)")], "{}", python.version);
         let lines: Vec<_> = inside.frames.iter().take(3).filter_map(|frame| frame.position.line).collect();
         assert_eq!(lines, [4, 7, 8], "{}", python.version);
         assert!(inside.frames.iter().all(|frame| frame.activation.0 != 0), "{}", python.version);

@@ -74,7 +74,7 @@ fn named_thread(thread: AnsweredThread, names: &HashMap<CodeAddress, Named>) -> 
         }
     }
     let AnsweredThread { task, name, state, problem, .. } = thread;
-    ThreadStack { task, name, state, has_gil: None, frames, problem }
+    ThreadStack { task, kernel_name: name.clone(), name, state, has_gil: None, frames, problem }
 }
 
 fn located(location: SourceLocation) -> Frame {

@@ -1,8 +1,11 @@
 //! A process made of bytes, with an interpreter of any version in it: for tests.
 
+use std::collections::HashMap;
+
 use stackweave_cpython::LineTableFormat;
 use stackweave_cpython::layout::{Chain, GilLayout, Layout};
 
+use super::fake_threading::FakeThreading;
 use super::runtime::Runtime;
 use super::snapshot::Memory;
 use super::version::Version;
@@ -21,13 +24,16 @@ const INSTRUCTION: u64 = 20;
 #[derive(Clone)]
 pub(super) struct FakeProcess {
     pub(super) bytes: Vec<u8>,
-    layout: &'static Layout,
+    pub(super) layout: &'static Layout,
     code: u64,
     /// The thread states.
     pub(super) states: Vec<u64>,
     /// The frames of the last thread, innermost first.
     pub(super) frames: Vec<u64>,
     pub(super) interpreter: u64,
+    /// By name.
+    pub(super) types: HashMap<&'static str, u64>,
+    pub(super) threading: FakeThreading,
 }
 
 impl Memory for FakeProcess {
@@ -41,8 +47,16 @@ impl Memory for FakeProcess {
 impl FakeProcess {
     pub(super) fn new(minor: u8) -> (Self, Runtime) {
         let layout = Layout::of_minor(minor).unwrap();
-        let (states, frames) = (Vec::new(), Vec::new());
-        let mut process = Self { bytes: Vec::new(), layout, code: 0, states, frames, interpreter: 0 };
+        let mut process = Self {
+            bytes: Vec::new(),
+            layout,
+            code: 0,
+            states: Vec::new(),
+            frames: Vec::new(),
+            interpreter: 0,
+            types: HashMap::new(),
+            threading: FakeThreading::default(),
+        };
         let runtime = process.allocate(2048);
         process.interpreter = process.allocate(8192);
         process.put(runtime, layout.lists.interpreters, process.interpreter);
@@ -51,8 +65,8 @@ impl FakeProcess {
             process.make_state(task);
         }
         process.hold_gil(runtime, process.states[0]);
-        let pages = process.bytes.len().next_multiple_of(4096);
-        process.bytes.resize(pages, 0);
+        process.make_threading();
+        process.fill_page();
         let version = Version::of_word(0x0300_00f0 | u64::from(minor) << 16).unwrap();
         (process, Runtime { address: runtime, version, layout, lists: layout.lists, has_greenlets: false })
     }
@@ -61,6 +75,11 @@ impl FakeProcess {
         let start = self.bytes.len().next_multiple_of(16);
         self.bytes.resize(start + size, 0);
         BASE + start as u64
+    }
+
+    /// Memory is read by pages.
+    pub(super) fn fill_page(&mut self) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4096), 0);
     }
 
     pub(super) fn put(&mut self, address: u64, offset: usize, word: u64) {
@@ -72,24 +91,45 @@ impl FakeProcess {
         self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
     }
 
+    pub(super) fn make_type(&mut self, name: &'static str) -> u64 {
+        if let Some(known) = self.types.get(name) {
+            return *known;
+        }
+        let address = self.allocate(1024);
+        let text = self.allocate(8);
+        self.put_bytes(text, 0, name.as_bytes());
+        self.put(address, 24, text);
+        self.types.insert(name, address);
+        address
+    }
+
+    pub(super) fn make_object(&mut self, type_name: &'static str, size: usize) -> u64 {
+        let of_type = self.make_type(type_name);
+        let object = self.allocate(size);
+        self.put(object, 8, of_type);
+        object
+    }
+
+    /// A `str`, of ASCII.
+    pub(super) fn make_text(&mut self, characters: &str) -> u64 {
+        let text = self.layout.text;
+        let object = self.make_object("str", 128);
+        self.put(object, text.length, characters.len() as u64);
+        self.put(object, text.state, 1 << 2 | 1 << 5 | 1 << 6);
+        self.put_bytes(object, text.ascii, characters.as_bytes());
+        object
+    }
+
     fn make_code(&mut self) -> u64 {
         let (layout, text) = (self.layout, self.layout.text);
-        let code_type = self.allocate(64);
-        let type_name = self.allocate(8);
-        self.put_bytes(type_name, 0, b"code\0");
-        self.put(code_type, 24, type_name);
-        let code = self.allocate(512);
-        self.put(code, 8, code_type);
+        let code = self.make_object("code", 512);
         self.put(code, 16, UNITS);
         for (offset, name) in [
             (layout.code.name, "work"),
             (layout.code.filename, "work.py"),
             (layout.code.qualname.unwrap_or(0), "A.work"),
         ] {
-            let object = self.allocate(128);
-            self.put(object, text.length, name.len() as u64);
-            self.put(object, text.state, 1 << 2 | 1 << 5 | 1 << 6);
-            self.put_bytes(object, text.ascii, name.as_bytes());
+            let object = self.make_text(name);
             if offset != 0 {
                 self.put(code, offset, object);
             }

@@ -5,6 +5,7 @@ use stackweave_testkit::random::Random;
 
 use super::PythonThread;
 use super::fake_process::{ACTIVATIONS, BASE, FIRST_LINE, FakeProcess, LINE, THREADS};
+use super::fake_threading::name;
 use super::problem::Problem;
 use super::runtime::Runtime;
 use super::snapshot::{Memory, Snapshot};
@@ -14,15 +15,15 @@ const SEED: u64 = 12;
 /// Enough for the process as it was made.
 const WORK: u64 = 1 << 20;
 
-fn threads(memory: &dyn Memory, runtime: &Runtime) -> Vec<PythonThread> {
+pub(super) fn threads(memory: &dyn Memory, runtime: &Runtime) -> Vec<PythonThread> {
     super::threads::read(&Snapshot::with_work(memory, WORK), runtime, &Tasks::with(1..=THREADS))
 }
 
-fn frames_of(minor: u8) -> usize {
+pub(super) fn frames_of(minor: u8) -> usize {
     if minor == 10 { ACTIVATIONS } else { 2 * ACTIVATIONS }
 }
 
-fn minors() -> impl Iterator<Item = u8> {
+pub(super) fn minors() -> impl Iterator<Item = u8> {
     Layout::OLDEST..=Layout::NEWEST
 }
 
@@ -37,6 +38,7 @@ fn a_process_as_it_should_be_is_read() {
             assert_eq!(thread.pthread, 0x1000 * u64::from(task));
             assert_eq!(thread.task, (minor > 10).then_some(task), "3.{minor}");
             assert_eq!(thread.has_gil, task == 1, "3.{minor}");
+            assert_eq!(thread.name.as_deref(), Some(&*name(task)), "3.{minor}");
             assert_eq!(thread.frames.len(), frames_of(minor), "3.{minor}");
             let mut activations: Vec<_> = thread.frames.iter().map(|frame| frame.activation).collect();
             activations.dedup();
@@ -57,17 +59,19 @@ fn any_change_is_read_to_an_end() {
     let mut random = Random::new(SEED);
     for minor in minors() {
         let (process, runtime) = FakeProcess::new(minor);
-        let (mut problems, mut most) = (0, 0);
+        let (mut problems, mut most, mut unnamed) = (0, 0, 0);
         for _ in 0..4000 {
             let mut changed = process.clone();
             for _ in 0..=random.below(6) {
                 change(&mut changed.bytes, &mut random);
             }
             let found = threads(&changed, &runtime);
+            unnamed += usize::from(found.iter().any(|thread| thread.name.is_none() && thread.problem.is_none()));
             problems += usize::from(found.iter().any(|thread| thread.problem.is_some()));
             most = most.max(found.iter().map(|thread| thread.frames.len()).sum());
         }
         assert!(problems > 100, "3.{minor}: {problems} problems");
+        assert!(unnamed > 100, "3.{minor}: {unnamed} without names");
         assert!(most <= THREADS as usize * 3 * ACTIVATIONS, "3.{minor}: {most} frames");
     }
 }

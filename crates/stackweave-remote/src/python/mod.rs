@@ -3,24 +3,31 @@
 //! Nothing runs in that process and nothing of it is trusted: each word is read by the kernel, and what does not fit
 //! together ends the walk with a `problem`. The layouts are those of [`stackweave_cpython::layout`].
 
+mod attributes;
 mod chain;
 mod codes;
 mod elf;
 mod frame_objects;
 mod loops;
 mod maps;
+mod objects;
 mod problem;
 mod runtime;
 mod snapshot;
 mod states;
 mod tasks;
+mod thread_names;
 mod threads;
 mod version;
 
 #[cfg(test)]
 mod fake_process;
 #[cfg(test)]
+mod fake_threading;
+#[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod thread_names_tests;
 
 use std::sync::Arc;
 
@@ -50,6 +57,8 @@ pub struct PythonThread {
     pub pthread: u64,
     /// The kernel's number, where the interpreter knows it, as this process sees it.
     pub task: Option<u32>,
+    /// The name that `threading` gives it: `MainThread`.
+    pub name: Option<Arc<str>>,
     /// Whether it holds the GIL.
     pub has_gil: bool,
     /// Innermost first. Those of all interpreters that the thread is in.

@@ -12,6 +12,7 @@ use super::snapshot::Snapshot;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) address: u64,
+    pub(super) interpreter: u64,
     pub(super) pthread: u64,
     /// As the process itself sees it; 0 where it is not known.
     pub(super) task: u64,
@@ -66,6 +67,7 @@ impl Search<'_> {
             }
             states.push(State {
                 address: state,
+                interpreter,
                 pthread: self.word(state, self.runtime.layout.thread.thread_id)?,
                 task: lists.native_thread_id.map_or(Ok(0), |offset| self.word(state, offset))?,
                 has_gil: holder == Some(state),

@@ -6,7 +6,7 @@ import threading
 import time
 
 INSIDE = """
-import time
+import threading, time
 def waiting():
     time.sleep(1000)
 class Inner:

@@ -1,0 +1,32 @@
+//! Threads of another process have the names that its `threading` gives them.
+#![expect(clippy::expect_used, reason = "a test fails where its program does")]
+
+mod program;
+
+use program::{Program, thread};
+use stackweave_testkit::pythons::pythons;
+
+#[test]
+fn threads_have_the_names_that_the_interpreter_says() {
+    for python in pythons() {
+        let program = Program::start(&python, "named_threads.py").expect("it can do its work");
+        let threads = program.python().threads();
+        let said = program.said.as_object().expect("names by ident");
+        assert_eq!(threads.len(), said.len(), "{}", python.version);
+        for (ident, name) in said {
+            let thread = thread(&threads, ident.parse().expect("a number"));
+            assert_eq!(thread.name.as_deref(), name.as_str(), "{} {ident}", python.version);
+        }
+        assert_eq!(said.values().filter(|name| name.is_null()).count(), 1, "{}", python.version);
+    }
+}
+
+#[test]
+fn the_main_thread_has_its_name_before_threading_is_there() {
+    for python in pythons() {
+        let program = Program::start(&python, "minimal.py").expect("it can do its work");
+        let threads = program.python().threads();
+        let names: Vec<_> = threads.iter().map(|thread| thread.name.as_deref()).collect();
+        assert_eq!(names, [Some("MainThread")], "{}", python.version);
+    }
+}
