@@ -45,9 +45,9 @@ class StacksCommandTest(StacksCase):
         head, main, pool = text.split("\n\n")
         self.assertIn(f"Process {process}: ", head)
         self.assertRegex(head, r"\nPython 3\.\d+\S*, 13 threads, most recent call first, stopped for [\d.]+ .?s$")
-        self.assertRegex(main, rf'^Thread {process} ".+", sleeping:\n')
+        self.assertIn(f'Thread {process} "MainThread", sleeping:\n', main)
         self.assertIn(f'  File "{self.folder}/program.py", line 21 in main\n', main)
-        self.assertRegex(pool, r'^12 threads: (\d+ ".+?", ){5}\d+ ".+?" and 6 more, sleeping:\n')
+        self.assertRegex(pool, r'^12 threads: (\d+ "Thread-\d+ \(wait_for_work\)",? ){6}and 6 more, sleeping:\n')
         frames = pool.rstrip("\n").split("\n")[1:]
         self.assertRegex(frames[0], r"^  \| \S*(nanosleep|select)\S* .*\[libc.so.6\]$")
         self.assertRegex(frames[1], r'^  File ".*/program.py", line 9 in wait_for_work$')
@@ -73,8 +73,12 @@ class StacksCommandTest(StacksCase):
         self.assertEqual(threads[0]["tid"], process)
         number = threads[5]["tid"]
         self.assertEqual([thread["tid"] for thread in self.stacks(process, "--thread", number)["threads"]], [number])
-        name = threads[0]["name"]
-        self.assertIn(process, [thread["tid"] for thread in self.stacks(process, "--thread", name)["threads"]])
+        for key, wanted in [("name", "MainThread"), ("name", "Thread-3 (wait_for_work)"), ("kernel_name", None)]:
+            wanted = wanted or threads[0][key]
+            expected = [thread["tid"] for thread in threads if thread[key] == wanted]
+            found = self.stacks(process, "--thread", wanted)["threads"]
+            self.assertTrue(expected, wanted)
+            self.assertEqual([thread["tid"] for thread in found], expected)
         done = self.run_command(process, "--thread", "nobody")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(

@@ -56,7 +56,8 @@ impl Stacks {
     /// Leaves the threads that were asked for.
     fn choose_threads(&self, stacks: &mut ProcessStacks) -> Result<(), Failure> {
         let is = |thread: &ThreadStack, wanted: &str| {
-            wanted.parse() == Ok(thread.task) || text_matches(wanted, &thread.name)
+            let names = [&thread.name, &thread.kernel_name];
+            wanted.parse() == Ok(thread.task) || names.iter().any(|name| text_matches(wanted, name))
         };
         for wanted in &self.thread {
             if !stacks.threads.iter().any(|thread| is(thread, wanted)) {

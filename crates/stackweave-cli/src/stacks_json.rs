@@ -25,6 +25,7 @@ fn thread_object(stacks: &ProcessStacks, thread: &ThreadStack) -> io::Result<Val
     Ok(json!({
         "tid": thread.task,
         "name": thread.name,
+        "kernel_name": thread.kernel_name,
         "state": thread.state.to_string(),
         "has_gil": thread.has_gil,
         "problem": thread.problem,

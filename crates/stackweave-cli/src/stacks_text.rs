@@ -15,6 +15,9 @@ const NAMED: usize = 6;
 /// Columns that a native frame's name may take, as where a traceback is shown.
 const WIDEST_NAME: usize = 60;
 const WIDEST_PLACE: usize = 40;
+/// Columns for the words that the process was started with, and for the name of a thread.
+const WIDEST_COMMAND: usize = 100;
+const WIDEST_THREAD: usize = 60;
 
 /// Threads whose stacks look the same.
 struct Group<'a> {
@@ -34,7 +37,11 @@ pub(crate) fn write(out: &mut dyn Write, stacks: &ProcessStacks, all: bool, colo
     writeln!(
         out,
         "{}",
-        paint.head(&format!("Process {}: {}", stacks.process, printable(&stacks.command_line.join(" "))))
+        paint.head(&format!(
+            "Process {}: {}",
+            stacks.process,
+            one_line(&stacks.command_line.join(" "), WIDEST_COMMAND)
+        ))
     )?;
     writeln!(out, "{}", summary(stacks))?;
     for group in groups(stacks, all) {
@@ -126,8 +133,10 @@ fn heading(threads: &[&ThreadStack]) -> String {
     let first = threads[0];
     let mut text = if threads.len() == 1 { String::new() } else { format!("{} threads: ", threads.len()) };
     let word = if threads.len() == 1 { "Thread " } else { "" };
-    let names =
-        threads.iter().take(NAMED).map(|thread| format!("{word}{} \"{}\"", thread.task, printable(&thread.name)));
+    let names = threads
+        .iter()
+        .take(NAMED)
+        .map(|thread| format!("{word}{} \"{}\"", thread.task, one_line(&thread.name, WIDEST_THREAD)));
     text.push_str(&names.collect::<Vec<_>>().join(", "));
     if threads.len() > NAMED {
         let _ = write!(text, " and {} more", threads.len() - NAMED);
@@ -175,6 +184,18 @@ fn printable(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
 
+/// The text in at most that many columns, with one space for each run of white space and control characters.
+fn one_line(text: &str, widest: usize) -> String {
+    let is_between = |letter: char| letter.is_whitespace() || letter.is_control();
+    let words: Vec<&str> = text.split(is_between).filter(|word| !word.is_empty()).collect();
+    let line = words.join(" ");
+    if line.chars().count() <= widest {
+        return line;
+    }
+    let start: String = line.chars().take(widest - 1).collect();
+    format!("{}\u{2026}", start.trim_end())
+}
+
 #[derive(Clone, Copy)]
 struct Paint {
     colour: bool,
@@ -191,5 +212,23 @@ impl Paint {
 
     fn in_code(self, code: &str, text: &str) -> String {
         if self.colour { format!("{code}{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_takes_one_line() {
+        assert_eq!(
+            one_line("python3 -c \nimport time\n\ttime.sleep(9)\n", 100),
+            "python3 -c import time time.sleep(9)"
+        );
+        assert_eq!(one_line("a\x1b[31mb\u{85}\0c", 100), "a [31mb c");
+        assert_eq!(one_line(" \n", 10), "");
+        assert_eq!(one_line("größer als", 10), "größer als");
+        assert_eq!(one_line("größer als das", 10), "größer al\u{2026}");
+        assert_eq!(one_line("größer  als das", 8), "größer\u{2026}");
     }
 }
