@@ -20,7 +20,7 @@ pub(super) fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// From here on this thread gets a tenth of what others get where both want to work: the program that is watched comes first.
+/// From here on this thread comes last where others want to work: the program that is watched goes first.
 pub(super) fn yield_to_others() {
     const LOW: i32 = 10;
     let _ = setpriority_process(None, LOW);
