@@ -64,23 +64,24 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     colour.choose();
     let mut command = help::with_page(Program::command(), colour);
     if arguments.len() <= 1 {
-        let _ = command.print_help();
-        return 0;
+        return status(command.print_help().map_err(|error| Failure::output(&error)));
     }
     let parsed = command.try_get_matches_from_mut(&arguments);
     let program = match parsed.and_then(|matches| Program::from_arg_matches(&matches)) {
         Ok(program) => program,
         // Help and version are told in the same way, on standard output.
-        Err(said) if !said.use_stderr() => {
-            let _ = said.print();
-            return 0;
-        }
+        Err(said) if !said.use_stderr() => return status(said.print().map_err(|error| Failure::output(&error))),
         Err(wrong) => {
             let _ = writeln!(io::stderr(), "{}", refusal::sentence(&wrong, &command, &arguments));
             return 2;
         }
     };
-    match execute(program.command) {
+    status(execute(program.command))
+}
+
+/// The exit status, after the sentence about what went wrong.
+fn status(done: Result<(), Failure>) -> u8 {
+    match done {
         Ok(()) => 0,
         Err(failure) => {
             if !matches!(failure, Failure::Closed) {

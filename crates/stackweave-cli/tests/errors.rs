@@ -4,6 +4,7 @@
 mod common;
 
 use std::fs;
+use std::process::Command;
 
 use common::{Recorded, text};
 
@@ -145,5 +146,17 @@ fn help_is_short_and_has_examples() {
         let examples = help.split_once("\nExamples:\n").unwrap().1;
         assert!((2..=4).contains(&examples.matches(&format!("stackweave {command}")).count()), "{help}");
         assert!(help.contains(&format!("Usage: stackweave {command} ")), "{help}");
+    }
+}
+
+#[test]
+fn help_that_can_not_be_written_is_a_failure() {
+    for arguments in [&[][..], &["--help"], &["help", "top"], &["--version"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
+        let output = command.args(arguments).stdout(full).output().unwrap();
+        let said = text(&output.stderr);
+        assert!(said.starts_with("stackweave: can't write to standard output: "), "{arguments:?}: {said}");
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
     }
 }
