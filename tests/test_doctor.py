@@ -117,6 +117,14 @@ class GoodPlaces(unittest.TestCase):
             )
         self.assertEqual((done.returncode, done.stdout, done.stderr), (-signal.SIGINT, "", ""))
 
+    def test_who_reads_no_further_gets_no_traceback(self):
+        reading, writing = os.pipe()
+        os.close(reading)
+        with open(writing, "w") as pipe:
+            command = [PYTHON, "-m", "stackweave", "doctor"]
+            done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_wrong_arguments_end_with_2_and_a_sentence(self):
         done = doctor("--jsn")
         self.assertEqual(done.returncode, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import os
 import platform
 import signal
 import sys
@@ -66,10 +67,11 @@ def main(command: str, arguments: list[str]) -> int:
         signal.raise_signal(signal.SIGINT)
         raise
     has_problem = any(finding.state == "problem" for section in sections for finding in section.findings)
-    if asked.json:
-        _write_json(sections, has_problem)
-    else:
-        _write_text(sections, has_problem)
+    try:
+        (_write_json if asked.json else _write_text)(sections, has_problem)
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return int(has_problem)
 
 
