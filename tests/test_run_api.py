@@ -103,7 +103,7 @@ class Chosen(RunCase):
         with self.record(memory=False) as record:
             leaf()
         self.assertEqual(calls_of(record, "leaf"), 1)
-        for ask in (record.peak, record.totals, record.recorder_stats):
+        for ask in (record.peak, record.totals, record.recorder_stats, record.timeline):
             with self.assertRaisesRegex(stackweave.StackweaveError, "memory was not recorded here: say memory=True"):
                 ask()
         self.assertEqual(record._native_options["memory"], 64 << 20)

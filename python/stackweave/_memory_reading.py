@@ -63,6 +63,7 @@ class MemoryReading(MemoryViews, SourcedRecording):
 
         Seconds since the recording began, and two numbers of bytes, which may be None where they are not known.
         """
+        self._needed_source()
         return self._files().memory_timeline(EVERYTHING)
 
     def to_arrow(
