@@ -47,10 +47,14 @@ def run(name: str, arguments: list[str], path: str, output: str | None) -> int:
         os.remove(path)  # it is to be replaced, and the old one is not to be seen
     collected = [_Collected(stream) for stream in (1, 2) if os.isatty(stream)]
     places: dict[str, Any] = {("stdout", "stderr")[each.stream - 1]: each.slave for each in collected}
-    signal.signal(signal.SIGINT, _interrupted)
+    # An interrupt comes from the terminal, to the program too, if that is there.
+    early: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: early.append(number))
     program = subprocess.Popen(
         [*_this_command(), name, *ours], stdin=subprocess.DEVNULL if os.isatty(0) else None, **places
     )
+    for number in early:
+        program.send_signal(number)
     for each in collected:
         each.start()
     _pass_signals(program)
@@ -70,10 +74,6 @@ def _this_command() -> list[str]:
     """What runs this package in the same way as it was run now."""
     python = [sys.executable, *subprocess._args_from_interpreter_flags()]  # type: ignore[attr-defined]
     return [*python, "-m", "stackweave"] if sys.argv[0].endswith("__main__.py") else [*python, sys.argv[0]]
-
-
-def _interrupted(number: int, _: FrameType | None) -> None:
-    """An interrupt comes from the terminal, to the program too, which says what is to be done."""
 
 
 def _pass_signals(program: subprocess.Popen[bytes]) -> None:
