@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-State = Literal["ok", "note", "problem"]
-
 
 @dataclass
 class Finding:
     """One thing that was looked at."""
 
     #: problem: captures are not at full speed, or a recorder does not work. note: good to know.
-    state: State
+    state: Literal["ok", "note", "problem"]
     what: str
     #: What helps, in one line; commands stand in it as they are typed.
     remedy: str | None = None
