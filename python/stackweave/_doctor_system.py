@@ -61,16 +61,11 @@ def _has_capability(number: int) -> bool:
     return bool(int(effective, 16) >> number & 1)
 
 
-class _Piece(ctypes.Structure):
-    """What the call reads, or where it puts that."""
-
-    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
-
-
 def _reading_memory() -> Iterator[Finding]:
     """A sandbox may forbid the call that reads another process, even for this one."""
     source, target = ctypes.create_string_buffer(b"readable", 8), ctypes.create_string_buffer(8)
-    local, remote = _Piece(ctypes.addressof(target), 8), _Piece(ctypes.addressof(source), 8)
+    piece = ctypes.c_size_t * 2  # an iovec: where, and how much
+    local, remote = piece(ctypes.addressof(target), 8), piece(ctypes.addressof(source), 8)
     library = ctypes.CDLL(None, use_errno=True)
     read = library.process_vm_readv(os.getpid(), ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
     if read != 8:
