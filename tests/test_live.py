@@ -278,18 +278,19 @@ class SameFigures(LiveCase):
     #: Value, share, a bar, value, share, calls or blocks, function.
     ROW = re.compile(r"^ *([\d.]+ \w+) +\d+% [ \u2588-\u258f]*([\d.]+ \w+) +\d+% +\S+  (\S+)")
 
-    def watch_to_the_end(self, name, *keys):
+    def watch_to_the_end(self, name, *keys, top=()):
         self.write("many.py", MANY_THINGS)
         with self.live(name, program="many.py", rows=60, columns=160) as terminal:
             terminal.wait_for_text(OVER)
             for key, text in keys:
                 terminal.press(key)
                 terminal.wait_for_text(text)
-            terminal.wait_for_text("takes")
-            lines = terminal.lines
+            expected = self.own(self.top(*top))
+            self.assertIn("takes", {row[2] for row in expected})
+            what = f"what stackweave top says, {sorted(expected)},"
+            terminal.wait_for(lambda lines: self.own(self.shown(lines)) == expected, what)
             terminal.press("q")
             self.assert_left(terminal, 0)
-        return lines
 
     def top(self, *options):
         """Self, total and name of each function."""
@@ -300,22 +301,19 @@ class SameFigures(LiveCase):
         # Before the place stands the name, and before that what each call took.
         return {(found[1], found[2], re.split(r" {2,}", found[3])[-2]) for found in rows}
 
-    def assert_same(self, lines, expected):
-        """Of the functions of the program: those of libraries may not have found their names yet."""
-        own = {"<module>", *re.findall(r"def (\w+)", MANY_THINGS)}
-        shown = {found.groups() for line in lines if (found := self.ROW.match(line))}
-        self.assertEqual(
-            {row for row in shown if row[2] in own}, {row for row in expected if row[2] in own}, "\n".join(lines)
-        )
-        self.assertIn("takes", {row[2] for row in shown})
+    def shown(self, lines):
+        return {found.groups() for line in lines if (found := self.ROW.match(line))}
+
+    def own(self, rows):
+        """Those of the program's functions: functions of libraries may not have found their names yet."""
+        names = {"<module>", *re.findall(r"def (\w+)", MANY_THINGS)}
+        return {row for row in rows if row[2] in names}
 
     def test_calls(self):
-        lines = self.watch_to_the_end("trace")
-        self.assert_same(lines, self.top())
+        self.watch_to_the_end("trace")
 
     def test_memory(self):
-        lines = self.watch_to_the_end("memory", ("a", "by bytes allocated"))
-        self.assert_same(lines, self.top("--measure", "bytes"))
+        self.watch_to_the_end("memory", ("a", "by bytes allocated"), top=("--measure", "bytes"))
 
 
 class WatchedFiles(LiveCase):

@@ -37,7 +37,9 @@ def work():
     del nodes[::2]
     return nodes
 
-work()
+# The interpreter keeps what it takes for each function that is traced.
+with stackweave.trace(sys.argv[1] + ".first", overwrite=True):
+    work()
 gc.collect()
 gc.disable()
 with record(**eval(sys.argv[3])) as recording:
