@@ -78,6 +78,7 @@ inBrowsers(["chromium", "firefox"], "each view opens inside of a frame", async (
 
 inBrowsers(["chromium", "firefox"], "links stay inside of the frame", async (browser) => {
   const { page, frame, problems } = await framed(browser, "calls", SANDBOXES[0]!);
+  await until(frame, "the link", () => document.querySelector("a.more") !== null);
   await frame.$eval("a.more", (link) => (link as HTMLElement).click());
   await until(frame, "the table", () => document.getElementById("view")?.dataset.view === "table");
   assert.equal(await page.title(), "notebook");
