@@ -1,5 +1,6 @@
 """What is left of a trace when a program ends badly, goes on for long, forks, or has no room."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -175,9 +176,11 @@ class Full(TraceCase):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 trace = self.trace(main, mechanism=mechanism, when_full="drop", memory="64KB")
-            # A thread's last ends may be among what is missing.
+            # A thread's last ends may be among what is missing, and on a busy machine all that it has done.
             replay = Replay(trace.events())
-            self.assertEqual((len(replay.called("work")), len(replay.called("down"))), (3, 4 + 41 + 21))
+            whole = [parts for count in (1, 2, 3) for parts in itertools.combinations((4, 41, 21), count)]
+            found = (len(replay.called("work")), len(replay.called("down")))
+            self.assertIn(found, [(len(parts), sum(parts)) for parts in whole])
             lost = sum(trace.stop().lost.values())
             spans = len(replay.called("leaf"))
             self.assertGreaterEqual(spans + lost, 90000)
