@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ._recorded_program import Ended, RecordingCommand
+from ._recorded_program import OfProgram, RecordingCommand
 from .torch.dynamo import Profile
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
-    from ._command_arguments import Asked
-
-
-class ProgramProfile(Profile):
-    """The compilations of a whole program, whose hooks for exceptions stay as they are."""
+class ProgramProfile(OfProgram, Profile):
+    """The compilations of a whole program."""
 
     __slots__ = ("is_reported",)
-
-    _watches_exceptions = False
 
     def __init__(self, path: str, *, report: bool = False, **options: Any) -> None:
         #: Whether the tables are shown at the end.
@@ -34,16 +27,4 @@ class ProgramProfile(Profile):
 
 def main(command: str, arguments: list[str]) -> int:
     """Gives the exit status, unless the program ends the process itself."""
-    return RecordingCommand("dynamo", _parse, ProgramProfile, _lines).run(command, arguments)
-
-
-def _parse(command: str, arguments: list[str]) -> Asked:
-    from ._dynamo_arguments import parse
-
-    return parse(command, arguments)
-
-
-def _lines(ended: Ended) -> Iterable[str]:
-    from ._dynamo_ending import lines
-
-    return lines(ended)
+    return RecordingCommand("dynamo", ProgramProfile).run(command, arguments)

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 import warnings
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _native, _program
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
     from ._command_arguments import Asked
     from ._recording import Recording, Summary
-
-    _Make = Callable[..., Recording]
-    _Lines = Callable[["Ended"], Iterable[str]]
 
 #: Modules that a command needs and the program may not: it may have some of that name.
 _FORGOTTEN = {"argparse", "gettext"}
@@ -38,21 +36,26 @@ class Ended(NamedTuple):
     folder: str
 
 
+class OfProgram:
+    """The recording of a whole program, whose hooks for exceptions stay as they are."""
+
+    __slots__ = ()
+
+    _watches_exceptions = False
+
+
 class RecordingCommand(NamedTuple):
-    """A command that records programs."""
+    """A command that records programs. Its modules, _NAME_arguments and _NAME_ending, are imported when needed."""
 
     name: str
-    parse: Callable[[str, list[str]], Asked]
-    make: _Make
-    #: Gives what is said at the end, one line each.
-    lines: _Lines
+    make: Callable[..., Recording]
     #: What options of the recording are called here that have other names, or say it in another way.
     words: dict[str, str] = {}  # noqa: RUF012
 
     def run(self, command: str, arguments: list[str]) -> int:
         """Gives the exit status, unless the program ends the process itself."""
         had = set(sys.modules)
-        asked = self.parse(command, arguments)
+        asked: Asked = self._module("arguments").parse(command, arguments)
         for name in _FORGOTTEN - had:
             sys.modules.pop(name, None)
         complaint = _program.complaint(asked.program)
@@ -82,6 +85,14 @@ class RecordingCommand(NamedTuple):
             return _program.run(asked.program, begin, lambda: _failed(recording))
         except (_native.StackweaveError, OSError) as error:
             return self._refuse(str(error))
+
+    def lines(self, ended: Ended) -> Iterable[str]:
+        """What is said at the end, one line each."""
+        said: Iterable[str] = self._module("ending").lines(ended)
+        return said
+
+    def _module(self, part: str) -> Any:
+        return import_module(f"._{self.name}_{part}", __package__)
 
     def _show(self, arguments: list[str], path: str, output: str | None) -> int:
         from . import _live_command

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ._recorded_program import Ended, RecordingCommand
+from ._recorded_program import OfProgram, RecordingCommand
 from ._trace import Trace
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
-    from ._command_arguments import Asked
-
-
-class _ProgramTrace(Trace):
-    """The trace of a whole program, whose hooks for exceptions stay as they are."""
-
+class _ProgramTrace(OfProgram, Trace):
     __slots__ = ()
-
-    _watches_exceptions = False
 
     def __init__(self, path: str, **options: Any) -> None:
         super().__init__(path, **options)
@@ -27,16 +18,4 @@ class _ProgramTrace(Trace):
 
 def main(command: str, arguments: list[str]) -> int:
     """Gives the exit status, unless the program ends the process itself."""
-    return RecordingCommand("trace", _parse, _ProgramTrace, _lines).run(command, arguments)
-
-
-def _parse(command: str, arguments: list[str]) -> Asked:
-    from ._trace_arguments import parse
-
-    return parse(command, arguments)
-
-
-def _lines(ended: Ended) -> Iterable[str]:
-    from ._trace_ending import lines
-
-    return lines(ended)
+    return RecordingCommand("trace", _ProgramTrace).run(command, arguments)
