@@ -4,9 +4,8 @@
 
 mod common;
 
-use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use common::memory::{MemoryTape, Step};
 use common::recording::{Tape, paths, profile, span};
@@ -16,36 +15,18 @@ use stackweave_profile::memory::{MemoryQuery, read_usage};
 use stackweave_profile::{AggregateOptions, Measure, View};
 use stackweave_recording::read::{Follower, Source};
 use stackweave_recording::{ProcessRecording, Recording};
+use stackweave_testkit::growing_file::GrowingFile;
 use stackweave_testkit::random::Random;
-
-/// Bytes that become more.
-#[derive(Debug, Default)]
-struct Growing(Mutex<Vec<u8>>);
-
-impl Source for Growing {
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.0.lock().unwrap().len() as u64)
-    }
-
-    fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.0.lock().unwrap();
-        let rest = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
-        let len = rest.len().min(buffer.len());
-        buffer[..len].copy_from_slice(&rest[..len]);
-        Ok(len)
-    }
-}
 
 /// Shows a process each time that a piece of its file is there.
 fn in_pieces(file: &[u8], seed: u64, mut see: impl FnMut(&ProcessRecording)) {
     let mut random = Random::new(seed);
-    let source = Arc::new(Growing::default());
-    let shared: Arc<dyn Source> = Arc::<Growing>::clone(&source);
-    let mut follower = Follower::of_source(shared, Path::new("growing.swv"));
+    let growing = GrowingFile::new();
+    let mut follower = Follower::open(growing.path()).unwrap();
     let mut rest = file;
     while !rest.is_empty() {
         let (piece, behind) = rest.split_at(1 + random.below(rest.len().min(1 + file.len() / 5)));
-        source.0.lock().unwrap().extend_from_slice(piece);
+        growing.add(piece);
         rest = behind;
         follower.look().unwrap();
         follower.processes().iter().for_each(&mut see);

@@ -3,44 +3,16 @@
 
 mod making;
 
-use std::io;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-
 use making::{Maker, Steps, busy, open_bytes, steps_of, value_of};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::{Event, LossReason};
-use stackweave_recording::read::{Changed, FollowBlocks, FollowOrder, Follower, Source};
+use stackweave_recording::read::{Changed, FollowBlocks, FollowOrder, Follower};
 use stackweave_testkit::folder::Folder;
+use stackweave_testkit::growing_file::GrowingFile;
 use stackweave_testkit::random::Random;
 
-/// Bytes that become more.
-#[derive(Debug, Default)]
-struct Growing(Mutex<Vec<u8>>);
-
-impl Source for Growing {
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.0.lock().unwrap().len() as u64)
-    }
-
-    fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.0.lock().unwrap();
-        let rest = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
-        let len = rest.len().min(buffer.len());
-        buffer[..len].copy_from_slice(&rest[..len]);
-        Ok(len)
-    }
-}
-
-impl Growing {
-    fn add(&self, bytes: &[u8]) {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-    }
-}
-
-fn follow(source: &Arc<Growing>) -> Follower {
-    let source: Arc<dyn Source> = Arc::<Growing>::clone(source);
-    Follower::of_source(source, Path::new("growing.swv"))
+fn follow(file: &GrowingFile) -> Follower {
+    Follower::open(file.path()).unwrap()
 }
 
 /// Adds the events that are there now.
@@ -57,7 +29,7 @@ fn pieces_of_any_size_give_what_the_whole_file_gives() {
         let mut random = Random::new(seed);
         let made: Vec<Maker> = (1..=3).map(|pid| busy(pid, seed + u64::from(pid), 3, 40).end()).collect();
         let file: Vec<u8> = made.iter().flat_map(|maker| maker.bytes.clone()).collect();
-        let (source, mut rest) = (Arc::new(Growing::default()), &file[..]);
+        let (source, mut rest) = (GrowingFile::new(), &file[..]);
         let mut follower = follow(&source);
         let mut seen: Vec<(FollowBlocks, Steps)> = Vec::new();
         while !rest.is_empty() {
@@ -88,7 +60,7 @@ fn pieces_of_any_size_give_what_the_whole_file_gives() {
 #[test]
 fn a_block_counts_once_it_is_whole() {
     let made = busy(7, 1, 2, 4).end();
-    let source = Arc::new(Growing::default());
+    let source = GrowingFile::new();
     let mut follower = follow(&source);
     let (mut blocks, mut steps) = (FollowBlocks::default(), Steps::new());
     for (cut, byte) in made.bytes.iter().enumerate() {
@@ -109,7 +81,7 @@ fn damage_is_passed_over_once_there_is_a_block_behind_it() {
     let (broken, _) = made.blocks.iter().find(|(_, block)| matches!(block, making::Made::Events(..))).unwrap();
     let mut file = made.bytes.clone();
     file[broken.start..broken.start + 8].fill(0xaa);
-    let source = Arc::new(Growing::default());
+    let source = GrowingFile::new();
     let mut follower = follow(&source);
     source.add(&file[..broken.end]);
     assert_eq!(follower.look().unwrap().new_bytes, broken.start as u64);
@@ -150,7 +122,7 @@ fn the_order_of_time_is_that_of_the_whole_file() {
         let blocks = threads_in_blocks(&mut random);
         let mut made = Maker::new(7, 0);
         let (mut order, mut seen) = (FollowOrder::default(), Vec::new());
-        let (source, mut fed) = (Arc::new(Growing::default()), 0);
+        let (source, mut fed) = (GrowingFile::new(), 0);
         let mut follower = follow(&source);
         for (place, (thread, steps)) in blocks.iter().enumerate() {
             made.steps(*thread, steps);
@@ -184,7 +156,7 @@ fn what_comes_late_is_given_and_counted() {
     made.steps(1, &[(10, 1), (20, 2)]);
     let first = made.bytes.len();
     made.steps(2, &[(5, 3), (15, 4), (30, 5)]);
-    let source = Arc::new(Growing::default());
+    let source = GrowingFile::new();
     let (mut follower, mut order, mut seen) = (follow(&source), FollowOrder::default(), Vec::new());
     for (piece, until) in [(&made.bytes[..first], 20), (&made.bytes[first..], u64::MAX)] {
         source.add(piece);
@@ -209,7 +181,7 @@ fn times_that_are_settled_stay() {
     }
     let made = made.end();
     cuts.push(made.bytes.len());
-    let (source, mut fed) = (Arc::new(Growing::default()), 0);
+    let (source, mut fed) = (GrowingFile::new(), 0);
     let (mut follower, mut blocks) = (follow(&source), FollowBlocks::default());
     let (mut seen, mut looks_with_some) = (Vec::new(), 0);
     for cut in cuts {
@@ -252,7 +224,7 @@ fn a_file_that_is_cut_or_replaced_is_noticed() {
 fn losses_are_known_when_they_are_written() {
     let mut made = Maker::new(7, 0);
     made.steps(1, &[(1, 1)]);
-    let source = Arc::new(Growing::default());
+    let source = GrowingFile::new();
     let mut follower = follow(&source);
     source.add(&made.bytes);
     follower.look().unwrap();

@@ -16,6 +16,7 @@ pub mod coroutine_stack;
 pub mod counting_allocator;
 pub mod fixtures;
 pub mod folder;
+pub mod growing_file;
 pub mod ledger;
 pub mod library;
 pub mod modules;

@@ -22,7 +22,7 @@ use crate::file::SYNC;
 pub struct Follower {
     source: Arc<dyn Source>,
     path: Arc<Path>,
-    /// Which file it is, if it is one.
+    /// Which file it is, where that could be told.
     identity: Option<FileId>,
     /// Where the first block begins that was not whole at the last look.
     at: u64,
@@ -61,7 +61,15 @@ impl Follower {
             return Err(OpenError::NotAFile(path.to_owned()));
         }
         let source: Arc<dyn Source> = Arc::new(FileSource::open(path).map_err(io_error)?);
-        let follower = Self { identity: FileId::at(path), ..Self::of_source(source, path) };
+        let follower = Self {
+            source,
+            path: path.into(),
+            identity: FileId::at(path),
+            at: 0,
+            processes: Vec::new(),
+            missing: Missing::default(),
+            points: None,
+        };
         let mut start = [0; LOOK_LEN];
         let len = follower.source.read_at(0, &mut start).map_err(io_error)?;
         let start = &start[..len];
@@ -70,12 +78,6 @@ impl Follower {
         } else {
             Err(OpenError::NotARecording(path.to_owned(), looks_like(start)))
         }
-    }
-
-    /// Follows what is in memory, or anywhere else. `name` is what it is called in sentences.
-    pub fn of_source(source: Arc<dyn Source>, name: &Path) -> Self {
-        let missing = Missing::default();
-        Self { source, path: name.into(), identity: None, at: 0, processes: Vec::new(), missing, points: None }
     }
 
     /// The file.
