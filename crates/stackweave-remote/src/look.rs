@@ -129,29 +129,15 @@ impl PythonThreads {
     fn new(threads: Vec<PythonThread>) -> Self {
         let mut sorted = Self { by_task: HashMap::new(), by_pthread: HashMap::new() };
         for thread in threads {
-            // A thread with states in two interpreters has its frames in the one that runs.
             match thread.task {
-                Some(task) => keep_longest(sorted.by_task.entry(task), thread),
-                None => keep_longest(sorted.by_pthread.entry(thread.pthread), thread),
-            }
+                Some(task) => sorted.by_task.insert(task, thread),
+                None => sorted.by_pthread.insert(thread.pthread, thread),
+            };
         }
         sorted
     }
 
     fn take(&mut self, task: u32, pthread: Option<u64>) -> Option<PythonThread> {
         self.by_task.remove(&task).or_else(|| self.by_pthread.remove(&pthread?))
-    }
-}
-
-fn keep_longest<K>(place: std::collections::hash_map::Entry<'_, K, PythonThread>, thread: PythonThread) {
-    use std::collections::hash_map::Entry;
-    match place {
-        Entry::Vacant(place) => {
-            place.insert(thread);
-        }
-        Entry::Occupied(mut kept) if kept.get().frames.len() < thread.frames.len() => {
-            kept.insert(thread);
-        }
-        Entry::Occupied(_) => {}
     }
 }

@@ -1,9 +1,9 @@
 //! From an address to its unwind entry, and from that to the caller's registers: all registers, all rules, expressions.
 
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, Evaluation, EvaluationResult, EvaluationStorage,
-    FrameDescriptionEntry, LittleEndian, Pointer, Register, RegisterRule, UnwindContext, UnwindContextStorage,
-    UnwindExpression, UnwindSection as _, UnwindTableRow, Value,
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, Evaluation, EvaluationResult, FrameDescriptionEntry,
+    LittleEndian, Pointer, Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection as _, UnwindTableRow,
+    Value,
 };
 use stackweave_core::StopReason;
 
@@ -25,20 +25,6 @@ pub(super) struct Tables<'a> {
 pub(super) struct Stepped {
     pub(super) registers: Registers,
     pub(super) is_signal_frame: bool,
-}
-
-/// Sizes for the widest rows compilers write: all 17 registers, two nested states.
-struct OnStack;
-
-impl UnwindContextStorage<usize> for OnStack {
-    type Rules = [(Register, RegisterRule<usize>); 24];
-    type Stack = [UnwindTableRow<usize, Self>; 6];
-}
-
-impl<'a> EvaluationStorage<Bytes<'a>> for OnStack {
-    type Stack = [Value; 32];
-    type ExpressionStack = [(Bytes<'a>, Bytes<'a>); 2];
-    type Result = [gimli::Piece<Bytes<'a>>; 1];
 }
 
 /// More operations than any sane expression has: a loop in one ends here.
@@ -84,7 +70,7 @@ impl<'a> Tables<'a> {
         memory: &mut StillMemory,
     ) -> Result<Stepped, StopReason> {
         let entry = self.entry(stated)?.ok_or(StopReason::NoUnwindEntry)?;
-        let mut context = UnwindContext::<usize, OnStack>::new_in();
+        let mut context = UnwindContext::new();
         let row = entry
             .unwind_info_for_address(&self.entries, &self.bases, &mut context, stated)
             .map_err(|_| StopReason::UnsupportedRule)?;
@@ -117,7 +103,7 @@ impl Frame<'_, '_> {
     }
 
     /// Applies the row's rules to every register.
-    fn callers(&mut self, row: &UnwindTableRow<usize, OnStack>, cfa: u64) -> Result<Registers, StopReason> {
+    fn callers(&mut self, row: &UnwindTableRow<usize>, cfa: u64) -> Result<Registers, StopReason> {
         let mut callers = Registers::default();
         for number in CALLEE_SAVED {
             callers.set(number, self.registers.get(number));
@@ -160,7 +146,7 @@ impl Frame<'_, '_> {
     fn evaluate(&mut self, expression: &UnwindExpression<usize>, initial: Option<u64>) -> Result<u64, StopReason> {
         let unsupported = |_| StopReason::UnsupportedRule;
         let bytecode = expression.get(&self.entries).map_err(unsupported)?.0;
-        let mut evaluation = Evaluation::<_, OnStack>::new_in(bytecode, self.encoding);
+        let mut evaluation = Evaluation::new(bytecode, self.encoding);
         evaluation.set_max_iterations(MAX_OPERATIONS);
         if let Some(value) = initial {
             evaluation.set_initial_value(value);
