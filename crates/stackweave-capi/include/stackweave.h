@@ -14,7 +14,7 @@
 /* A request for everything. */
 #define STACKWEAVE_REQUEST_INIT { sizeof(stackweave_request), STACKWEAVE_ALL, 0, 0 }
 /* A block of nothing, on the first device. */
-#define STACKWEAVE_BLOCK_INIT { sizeof(stackweave_block), 0, 0, 0, 0, 0 }
+#define STACKWEAVE_BLOCK_INIT { sizeof(stackweave_block), 0, 0, 0, 0, 0, NULL, 0, 0 }
 /* The history of everything. */
 #define STACKWEAVE_MEMORY_OPTIONS_INIT { sizeof(stackweave_memory_options), STACKWEAVE_MEMORY_HISTORY, 0, 0, 0, 0, 0 }
 
@@ -135,6 +135,49 @@ typedef enum stackweave_kind {
   STACKWEAVE_KIND_LABEL = 5,
 } stackweave_kind;
 
+// What happens in a host's allocator, for stackweave_tell.
+typedef enum stackweave_event {
+  // A block was taken: as stackweave_alloc.
+  STACKWEAVE_EVENT_ALLOC = 1,
+  // A block is given back, and may be given out again at once: as stackweave_free.
+  STACKWEAVE_EVENT_FREE = 2,
+  // Room for blocks was got: as stackweave_segment.
+  STACKWEAVE_EVENT_SEGMENT = 3,
+  // Room is given back: as stackweave_segment_free.
+  STACKWEAVE_EVENT_SEGMENT_FREE = 4,
+  // A block is in use, and was when the recording began. It has no stack.
+  STACKWEAVE_EVENT_PRESENT = 5,
+  // The program gives a block back. A device may still use it.
+  STACKWEAVE_EVENT_FREE_REQUESTED = 6,
+  // What the program gave back may be given out again.
+  STACKWEAVE_EVENT_FREE_COMPLETED = 7,
+  // There is room for blocks, as there was when the recording began.
+  STACKWEAVE_EVENT_SEGMENT_PRESENT = 8,
+  // A part of a segment that grows has got memory behind it.
+  STACKWEAVE_EVENT_SEGMENT_MAP = 9,
+  // A part of a segment that grows loses the memory behind it.
+  STACKWEAVE_EVENT_SEGMENT_UNMAP = 10,
+  // Somebody has asked the allocator for an account.
+  STACKWEAVE_EVENT_SNAPSHOT = 11,
+  // There is no memory for a request of so many bytes. The address is how many bytes the device has free.
+  STACKWEAVE_EVENT_OUT_OF_MEMORY = 12,
+  // The program says something of a block: its text.
+  STACKWEAVE_EVENT_ANNOTATE = 13,
+  // What the calling thread takes from now on has the text as its tag; null: none.
+  STACKWEAVE_EVENT_TAG = 14,
+  // An account of all segments and blocks begins: of segments, each with its blocks behind it, by one thread. Flags: why
+  // it is made (0 the recording ends, 1 out of memory, 2 somebody asks). Waits for the writer: not with a lock held that
+  // the allocator takes.
+  STACKWEAVE_EVENT_STATE_BEGIN = 15,
+  // A segment in an account. Flags: 1 it is for large blocks, 2 it grows.
+  STACKWEAVE_EVENT_SEGMENT_STATE = 16,
+  // A block in an account, with its real bytes, and those that were asked for. Flags: 1 it is in use by the program, 2 it is
+  // not to be given out yet. It gets the stack that it was taken on.
+  STACKWEAVE_EVENT_BLOCK_STATE = 17,
+  // The account ends.
+  STACKWEAVE_EVENT_STATE_END = 18,
+} stackweave_event;
+
 // Where a callback puts the places it was asked for, by stackweave_locations_add, before it returns.
 typedef struct stackweave_locations stackweave_locations;
 
@@ -208,6 +251,12 @@ typedef struct stackweave_block {
   uint64_t stream;
   // The pool that it comes from.
   uint64_t pool;
+  // What an annotation or a tag says: a C string, or null.
+  const char *text;
+  // In an account: the bytes that were asked for.
+  uint64_t asked;
+  // In an account: see stackweave_event.
+  uint64_t flags;
 } stackweave_block;
 
 // How memory is recorded. Set with STACKWEAVE_MEMORY_OPTIONS_INIT, and then what is to differ.
@@ -429,6 +478,15 @@ const char *stackweave_last_error(void);
 // `locations` they were called with.
 enum stackweave_status stackweave_locations_add(struct stackweave_locations *locations,
                                                 const struct stackweave_location *location);
+
+// Something happens in the host's allocator. With any lock held, with the GIL or without, but where stackweave_event says
+// otherwise.
+//
+// `place` is an address in the stack frame of a function of the host's, such as `__builtin_frame_address(0)`: the stack begins
+// with the caller of that function. Null: with the function that calls this.
+enum stackweave_status stackweave_tell(uint32_t what,
+                                       const struct stackweave_block *block,
+                                       const void *place);
 
 // The host's allocator has taken a block: recorded with the calling thread's woven stack, from the function that calls this
 // outward, if memory is recorded; by stackweave_memory_start, or by stackweave.memory in the Python of this process. Else

@@ -281,7 +281,7 @@ struct block {
     std::uint64_t stream = 0;
     std::uint64_t pool = 0;
 
-    stackweave_block raw() const noexcept { return {sizeof(stackweave_block), address, bytes, device, stream, pool}; }
+    stackweave_block raw() const noexcept { return {sizeof(stackweave_block), address, bytes, device, stream, pool, nullptr, 0, 0}; }
 };
 
 // These have the caller's frame first, so that the stack begins with the allocator that tells.

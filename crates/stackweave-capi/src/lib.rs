@@ -59,8 +59,8 @@ pub use frame::{stackweave_frame, stackweave_kind};
 pub use last_error::stackweave_last_error;
 pub use location::{stackweave_location, stackweave_locations, stackweave_locations_add};
 pub use memory_block::{
-    stackweave_alloc, stackweave_block, stackweave_free, stackweave_segment, stackweave_segment_free,
-    stackweave_set_memory_sink,
+    stackweave_alloc, stackweave_block, stackweave_event, stackweave_free, stackweave_segment, stackweave_segment_free,
+    stackweave_set_memory_sink, stackweave_tell,
 };
 pub use memory_options::{
     STACKWEAVE_MEMORY_AGGREGATE, STACKWEAVE_MEMORY_FREE_STACKS, STACKWEAVE_MEMORY_HISTORY, STACKWEAVE_MEMORY_NO_FORKS,

@@ -3,11 +3,14 @@
 //! Hot file: no allocation when warm, no lock but as the recorder waits for room, no GIL. So it says nothing by
 //! [`crate::last_error`].
 
+use std::ffi::{c_char, c_void};
 use std::hint::black_box;
+use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use stackweave_memory::sink::{self, MemorySink, SinkBlock, what};
+use stackweave_memory::HostEvent;
+use stackweave_memory::sink::{self, MemorySink, SinkBlock};
 
 use crate::border::call_quietly;
 use crate::growing::{self, Growing};
@@ -15,7 +18,7 @@ use crate::status::stackweave_status::{self, STACKWEAVE_BAD_ARGUMENT, STACKWEAVE
 
 /// A block of the host's allocator, or room that it gives out blocks of. Set with STACKWEAVE_BLOCK_INIT, and then what is
 /// to differ.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct stackweave_block {
     /// The size of this structure, in bytes.
@@ -30,11 +33,69 @@ pub struct stackweave_block {
     pub stream: u64,
     /// The pool that it comes from.
     pub pool: u64,
+    /// What an annotation or a tag says: a C string, or null.
+    pub text: *const c_char,
+    /// In an account: the bytes that were asked for.
+    pub asked: u64,
+    /// In an account: see stackweave_event.
+    pub flags: u64,
 }
 
-// SAFETY: numbers, the size first.
+impl Default for stackweave_block {
+    fn default() -> Self {
+        let (address, bytes, device, stream, pool, asked, flags) = Default::default();
+        Self { size: size_of::<Self>(), address, bytes, device, stream, pool, text: ptr::null(), asked, flags }
+    }
+}
+
+// SAFETY: numbers and a pointer that may be null, the size first.
 unsafe impl Growing for stackweave_block {
-    const FIRST: usize = size_of::<Self>();
+    const FIRST: usize = offset_of!(Self, text);
+}
+
+/// What happens in a host's allocator, for stackweave_tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum stackweave_event {
+    /// A block was taken: as stackweave_alloc.
+    STACKWEAVE_EVENT_ALLOC = 1,
+    /// A block is given back, and may be given out again at once: as stackweave_free.
+    STACKWEAVE_EVENT_FREE = 2,
+    /// Room for blocks was got: as stackweave_segment.
+    STACKWEAVE_EVENT_SEGMENT = 3,
+    /// Room is given back: as stackweave_segment_free.
+    STACKWEAVE_EVENT_SEGMENT_FREE = 4,
+    /// A block is in use, and was when the recording began. It has no stack.
+    STACKWEAVE_EVENT_PRESENT = 5,
+    /// The program gives a block back. A device may still use it.
+    STACKWEAVE_EVENT_FREE_REQUESTED = 6,
+    /// What the program gave back may be given out again.
+    STACKWEAVE_EVENT_FREE_COMPLETED = 7,
+    /// There is room for blocks, as there was when the recording began.
+    STACKWEAVE_EVENT_SEGMENT_PRESENT = 8,
+    /// A part of a segment that grows has got memory behind it.
+    STACKWEAVE_EVENT_SEGMENT_MAP = 9,
+    /// A part of a segment that grows loses the memory behind it.
+    STACKWEAVE_EVENT_SEGMENT_UNMAP = 10,
+    /// Somebody has asked the allocator for an account.
+    STACKWEAVE_EVENT_SNAPSHOT = 11,
+    /// There is no memory for a request of so many bytes. The address is how many bytes the device has free.
+    STACKWEAVE_EVENT_OUT_OF_MEMORY = 12,
+    /// The program says something of a block: its text.
+    STACKWEAVE_EVENT_ANNOTATE = 13,
+    /// What the calling thread takes from now on has the text as its tag; null: none.
+    STACKWEAVE_EVENT_TAG = 14,
+    /// An account of all segments and blocks begins: of segments, each with its blocks behind it, by one thread. Flags: why
+    /// it is made (0 the recording ends, 1 out of memory, 2 somebody asks). Waits for the writer: not with a lock held that
+    /// the allocator takes.
+    STACKWEAVE_EVENT_STATE_BEGIN = 15,
+    /// A segment in an account. Flags: 1 it is for large blocks, 2 it grows.
+    STACKWEAVE_EVENT_SEGMENT_STATE = 16,
+    /// A block in an account, with its real bytes, and those that were asked for. Flags: 1 it is in use by the program, 2 it is
+    /// not to be given out yet. It gets the stack that it was taken on.
+    STACKWEAVE_EVENT_BLOCK_STATE = 17,
+    /// The account ends.
+    STACKWEAVE_EVENT_STATE_END = 18,
 }
 
 /// Where another copy in this process wants to have told what hosts of this one do; null: nowhere.
@@ -56,20 +117,47 @@ extern "C" fn at_load() {
 static AT_LOAD: extern "C" fn() = at_load;
 
 /// # Safety
-/// `block` is null, or points to a block with a true size.
+/// `block` is null, or points to a block with a true size, and a text that is null or a C string.
 #[inline]
-unsafe fn tell(what: u32, block: *const stackweave_block, place: usize) -> stackweave_status {
+unsafe fn tell(what: HostEvent, block: *const stackweave_block, place: usize) -> stackweave_status {
     // SAFETY: passed on to the caller.
     let Some(block) = (unsafe { growing::read(block) }) else { return STACKWEAVE_BAD_ARGUMENT };
-    let stackweave_block { address, bytes, device, stream, pool, .. } = block;
-    let block = SinkBlock { size: size_of::<SinkBlock>(), address, bytes, device, stream, pool };
+    let stackweave_block { address, bytes, device, stream, pool, text, asked, flags, .. } = block;
+    let size = size_of::<SinkBlock>();
+    let block = SinkBlock { size, address, bytes, device, stream, pool, text, asked, flags };
     // SAFETY: null, or what another copy has set, which never goes away.
     match unsafe { SINK.load(Ordering::Acquire).as_ref() } {
         // SAFETY: a whole block, and an address in the frame of the function that the host has called.
-        Some(sink) => unsafe { (sink.tell)(what, &raw const block, place) },
-        None => sink::tell_here(what, block.to_host(), place),
+        Some(sink) => unsafe { (sink.tell)(what as u32, &raw const block, place) },
+        // SAFETY: the caller vouches for the text.
+        None => unsafe { sink::tell_here(what, &block, place) },
     }
     STACKWEAVE_OK
+}
+
+/// Something happens in the host's allocator. With any lock held, with the GIL or without, but where stackweave_event says
+/// otherwise.
+///
+/// `place` is an address in the stack frame of a function of the host's, such as `__builtin_frame_address(0)`: the stack begins
+/// with the caller of that function. Null: with the function that calls this.
+///
+/// # Safety
+/// `block` is null, or points to a block with a true size, and a text that is null or a C string. `place` is null, or lies in
+/// the stack of the calling thread, outside of this call.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub unsafe extern "C" fn stackweave_tell(
+    what: u32,
+    block: *const stackweave_block,
+    place: *const c_void,
+) -> stackweave_status {
+    let here = 0_u8;
+    let place = if place.is_null() { black_box(&raw const here).addr() } else { place.addr() };
+    let Some(what) = HostEvent::from_number(what) else { return STACKWEAVE_BAD_ARGUMENT };
+    // SAFETY: the caller vouches for the block.
+    let status = call_quietly(|| unsafe { tell(what, block, place) });
+    black_box(&here);
+    status
 }
 
 /// The host's allocator has taken a block: recorded with the calling thread's woven stack, from the function that calls this
@@ -87,7 +175,7 @@ pub unsafe extern "C" fn stackweave_alloc(block: *const stackweave_block) -> sta
     let here = 0_u8;
     let place = black_box(&raw const here).addr();
     // SAFETY: the caller vouches for the block.
-    let status = call_quietly(|| unsafe { tell(what::ALLOCATE, block, place) });
+    let status = call_quietly(|| unsafe { tell(HostEvent::Allocate, block, place) });
     black_box(&here);
     status
 }
@@ -103,7 +191,7 @@ pub unsafe extern "C" fn stackweave_free(block: *const stackweave_block) -> stac
     let here = 0_u8;
     let place = black_box(&raw const here).addr();
     // SAFETY: the caller vouches for the block.
-    let status = call_quietly(|| unsafe { tell(what::FREE, block, place) });
+    let status = call_quietly(|| unsafe { tell(HostEvent::Free, block, place) });
     black_box(&here);
     status
 }
@@ -118,7 +206,7 @@ pub unsafe extern "C" fn stackweave_segment(segment: *const stackweave_block) ->
     let here = 0_u8;
     let place = black_box(&raw const here).addr();
     // SAFETY: the caller vouches for the segment.
-    let status = call_quietly(|| unsafe { tell(what::SEGMENT, segment, place) });
+    let status = call_quietly(|| unsafe { tell(HostEvent::Segment, segment, place) });
     black_box(&here);
     status
 }
@@ -133,7 +221,7 @@ pub unsafe extern "C" fn stackweave_segment_free(segment: *const stackweave_bloc
     let here = 0_u8;
     let place = black_box(&raw const here).addr();
     // SAFETY: the caller vouches for the segment.
-    let status = call_quietly(|| unsafe { tell(what::SEGMENT_FREE, segment, place) });
+    let status = call_quietly(|| unsafe { tell(HostEvent::SegmentFree, segment, place) });
     black_box(&here);
     status
 }
@@ -145,10 +233,7 @@ pub unsafe extern "C" fn stackweave_segment_free(segment: *const stackweave_bloc
 /// # Safety
 /// `sink` is null, or what a copy of Stackweave has that knows this function, and never goes away.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn stackweave_set_memory_sink(
-    sink: *const core::ffi::c_void,
-    before: *const core::ffi::c_void,
-) -> stackweave_status {
+pub unsafe extern "C" fn stackweave_set_memory_sink(sink: *const c_void, before: *const c_void) -> stackweave_status {
     if !sink.is_null() && !sink::sink_if_recording().is_null() {
         return STACKWEAVE_BUSY;
     }

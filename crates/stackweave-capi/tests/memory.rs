@@ -45,7 +45,7 @@ fn start(path: &Path, mode: u32, flags: u32) -> stackweave_status {
 }
 
 fn block(address: u64, bytes: u64, device: i64) -> stackweave_block {
-    stackweave_block { size: size_of::<stackweave_block>(), address, bytes, device, stream: 3, pool: 4 }
+    stackweave_block { address, bytes, device, stream: 3, pool: 4, ..stackweave_block::default() }
 }
 
 fn free(of: &stackweave_block) -> stackweave_status {

@@ -76,7 +76,7 @@ impl Copied {
 }
 
 fn block(address: u64, bytes: u64) -> stackweave_block {
-    stackweave_block { size: size_of::<stackweave_block>(), address, bytes, device: 0, stream: 1, pool: 2 }
+    stackweave_block { address, bytes, stream: 1, pool: 2, ..stackweave_block::default() }
 }
 
 /// A copy of the library that is the process's own, by its name.

@@ -42,11 +42,15 @@ pub enum Role {
     Tag = 14,
     /// How much memory a place has used: the sum of events, whether these are in the recording or not.
     Usage = 15,
+    /// What was given back at an address may be given out again: an allocator that had to wait for that waits no longer.
+    Complete = 16,
+    /// A row of an allocator's own account of what it has.
+    State = 17,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Begin,
         Self::End,
         Self::Instant,
@@ -62,6 +66,8 @@ impl Role {
         Self::Keep,
         Self::Tag,
         Self::Usage,
+        Self::Complete,
+        Self::State,
     ];
 
     /// The role with this number.
@@ -87,6 +93,8 @@ impl Role {
             Self::Keep => "keep",
             Self::Tag => "tag",
             Self::Usage => "usage",
+            Self::Complete => "complete",
+            Self::State => "state",
         }
     }
 }

@@ -8,8 +8,13 @@
 //! | `munmap` | unmap | address, size |
 //! | `kept` | keep | address |
 //! | `memory-tag` | tag | frame |
-//! | `host-allocate`, `host-free` | allocate, free | those, and device, stream, pool |
-//! | `segment`, `segment-free` | map, unmap | those, and device, stream, pool |
+//! | `host-allocate`, `host-present` | allocate | address, size, stack, device, stream, pool |
+//! | `host-free`, `host-free-requested` | free | the same |
+//! | `host-free-completed` | complete | the same |
+//! | `segment`, `segment-present`, `segment-map` | map | the same |
+//! | `segment-free`, `segment-unmap` | unmap | the same |
+//! | `host-snapshot`, `host-out-of-memory`, `host-annotate` | instant | a frame with the name, and what they are about |
+//! | `host-state`, `segment-state`, `block-state` | state | an account of all that a host has |
 //! | `memory-usage`, `memory-sizes`, `memory-total` | usage | figures of a snapshot |
 //!
 //! A block is given back by its address, whichever allocator took it. Addresses of events with a `device` are that device's;
@@ -117,17 +122,53 @@ impl EventKind {
     pub const KEPT: Self = Self::known("kept", Role::Keep, const { &[ADDRESS] });
     /// The thread's tag changes: `memory-tag(frame)`.
     pub const MEMORY_TAG: Self = Self::known("memory-tag", Role::Tag, const { &[FRAME] });
-    /// A host's allocator takes memory: `host-allocate(address, size, stack, device, stream, pool)`.
-    pub const HOST_ALLOCATE: Self =
-        Self::known("host-allocate", Role::Allocate, const { &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL] });
-    /// A host's allocator gives memory back: `host-free(address, stack, device, stream)`.
-    pub const HOST_FREE: Self = Self::known("host-free", Role::Free, const { &[ADDRESS, STACK, DEVICE, STREAM] });
-    /// A host's allocator gets room for blocks: `segment(address, size, stack, device, stream, pool)`.
-    pub const SEGMENT: Self =
-        Self::known("segment", Role::Map, const { &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL] });
-    /// It gives room back: `segment-free(address, size, stack, device, stream)`.
-    pub const SEGMENT_FREE: Self =
-        Self::known("segment-free", Role::Unmap, const { &[ADDRESS, SIZE, STACK, DEVICE, STREAM] });
+    /// A host's allocator takes memory. All kinds of a host but the last ones have these fields: `host-allocate(address, size,
+    /// stack, device, stream, pool)`.
+    pub const HOST_ALLOCATE: Self = Self::known("host-allocate", Role::Allocate, OF_HOST);
+    /// It had taken this when the recording began.
+    pub const HOST_PRESENT: Self = Self::known("host-present", Role::Allocate, OF_HOST);
+    /// It gives memory back, which may be given out again at once.
+    pub const HOST_FREE: Self = Self::known("host-free", Role::Free, OF_HOST);
+    /// The program gives memory back; a device may still use it.
+    pub const HOST_FREE_REQUESTED: Self = Self::known("host-free-requested", Role::Free, OF_HOST);
+    /// What the program gave back may be given out again.
+    pub const HOST_FREE_COMPLETED: Self = Self::known("host-free-completed", Role::Complete, OF_HOST);
+    /// It gets room for blocks.
+    pub const SEGMENT: Self = Self::known("segment", Role::Map, OF_HOST);
+    /// It had this room when the recording began.
+    pub const SEGMENT_PRESENT: Self = Self::known("segment-present", Role::Map, OF_HOST);
+    /// A part of a segment that grows gets memory behind it.
+    pub const SEGMENT_MAP: Self = Self::known("segment-map", Role::Map, OF_HOST);
+    /// It gives room back.
+    pub const SEGMENT_FREE: Self = Self::known("segment-free", Role::Unmap, OF_HOST);
+    /// A part of a segment that grows loses the memory behind it.
+    pub const SEGMENT_UNMAP: Self = Self::known("segment-unmap", Role::Unmap, OF_HOST);
+    /// Somebody has asked a host for an account: `host-snapshot(frame, stack, device)`.
+    pub const HOST_SNAPSHOT: Self = Self::known("host-snapshot", Role::Instant, const { &[FRAME, STACK, DEVICE] });
+    /// A host has no memory for a request: `host-out-of-memory(frame, size, stack, device, stream, pool, free)`.
+    pub const HOST_OUT_OF_MEMORY: Self = Self::known(
+        "host-out-of-memory",
+        Role::Instant,
+        const { &[FRAME, SIZE, STACK, DEVICE, STREAM, POOL, Field::new("free", FieldType::Unsigned)] },
+    );
+    /// The program says something of a block: `host-annotate(frame, address, stack, device)`.
+    pub const HOST_ANNOTATE: Self =
+        Self::known("host-annotate", Role::Instant, const { &[FRAME, ADDRESS, STACK, DEVICE] });
+    /// A host's account of all its segments and blocks begins (1) or ends (2): `host-state(state, reason)`.
+    pub const HOST_STATE: Self = Self::known(
+        "host-state",
+        Role::State,
+        const { &[Field::new("state", FieldType::Unsigned), Field::new("reason", FieldType::Unsigned)] },
+    );
+    /// A segment in such an account, then its blocks: `segment-state(address, size, stack, device, stream, pool, flags)`.
+    pub const SEGMENT_STATE: Self =
+        Self::known("segment-state", Role::State, const { &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL, FLAGS] });
+    /// A block in such an account, with its real size: `block-state(address, size, stack, device, stream, pool, asked, flags)`.
+    pub const BLOCK_STATE: Self = Self::known(
+        "block-state",
+        Role::State,
+        const { &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL, Field::new("asked", FieldType::Unsigned), FLAGS] },
+    );
     /// What one place, by stack, allocator, tag and thread, has used.
     pub const MEMORY_USAGE: Self = Self::known(
         "memory-usage",
@@ -194,10 +235,14 @@ impl EventKind {
     );
 }
 
+/// What is said of each block of a host.
+const OF_HOST: &[Field] = &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL];
+
 const SIZE: Field = Field::new("size", FieldType::Unsigned);
 const DEVICE: Field = Field::new("device", FieldType::Signed);
 const STREAM: Field = Field::new("stream", FieldType::Unsigned);
 const POOL: Field = Field::new("pool", FieldType::Unsigned);
+const FLAGS: Field = Field::new("flags", FieldType::Unsigned);
 const SNAPSHOT: Field = Field::new("snapshot", FieldType::Unsigned);
 const ALLOCATIONS: Field = Field::new("allocations", FieldType::Unsigned);
 const BYTES: Field = Field::new("bytes", FieldType::Unsigned);
@@ -221,9 +266,21 @@ mod tests {
             EventKind::KEPT,
             EventKind::MEMORY_TAG,
             EventKind::HOST_ALLOCATE,
+            EventKind::HOST_PRESENT,
             EventKind::HOST_FREE,
+            EventKind::HOST_FREE_REQUESTED,
+            EventKind::HOST_FREE_COMPLETED,
             EventKind::SEGMENT,
+            EventKind::SEGMENT_PRESENT,
+            EventKind::SEGMENT_MAP,
             EventKind::SEGMENT_FREE,
+            EventKind::SEGMENT_UNMAP,
+            EventKind::HOST_SNAPSHOT,
+            EventKind::HOST_OUT_OF_MEMORY,
+            EventKind::HOST_ANNOTATE,
+            EventKind::HOST_STATE,
+            EventKind::SEGMENT_STATE,
+            EventKind::BLOCK_STATE,
             EventKind::MEMORY_USAGE,
             EventKind::MEMORY_SIZES,
             EventKind::MEMORY_TOTAL,

@@ -48,6 +48,8 @@ pub(crate) struct Block {
     tid: AtomicU32,
     use_of: AtomicU32,
     next: AtomicPtr<Block>,
+    /// What a host gave back last on this thread, and the stack of that.
+    pub(crate) last_free: Cell<(u64, u64)>,
 }
 
 // SAFETY: the cells are the thread's alone; the rest are atomics.

@@ -3,6 +3,8 @@
 //! Hot file: see `entry.rs`. All is inlined into the function that the host calls: stacks begin with its caller.
 
 use crate::entry::{Event, is_sampled, place};
+use crate::host_event::HostEvent;
+use crate::host_words::{self, HostWords};
 use crate::sampled_blocks;
 use crate::state::{self, way};
 
@@ -19,96 +21,88 @@ pub struct HostBlock {
     pub stream: u64,
     /// The pool that it comes from.
     pub pool: u64,
+    /// In an account: the bytes that were asked for.
+    pub asked: u64,
+    /// In an account: what is true of it.
+    pub flags: u64,
 }
 
 impl HostBlock {
     fn words(&self, stack: u64) -> [u64; 6] {
         [self.address, self.size, stack, self.device.cast_unsigned(), self.stream, self.pool]
     }
+
+    /// One number for its address, among all of all devices.
+    fn key(&self) -> u64 {
+        self.address ^ self.device.cast_unsigned().rotate_right(8)
+    }
 }
 
-/// One number for an address of a device, among all of all devices.
-fn key(address: u64, device: i64) -> u64 {
-    address ^ device.cast_unsigned().rotate_right(8)
-}
-
-/// A host has taken a block. Nothing happens unless memory is recorded.
+/// Something happens in a host's allocator. `text` is what an annotation or a tag says. Nothing happens unless memory is recorded.
 #[inline(always)]
-pub fn host_allocate(block: HostBlock) {
-    allocate_at(place(), block);
+pub fn tell_host(event: HostEvent, block: &HostBlock, text: Option<&str>) {
+    tell_at(place(), event, block, text);
 }
 
 /// The same, with an address in the stack frame of the function that the host has called.
 #[inline(always)]
-pub(crate) fn allocate_at(place: usize, block: HostBlock) {
-    let way = state::current_way();
-    if !matches!(way, way::ALL | way::SAMPLED) {
-        return;
-    }
-    let Some(event) = Event::begin(place) else { return };
-    if event.wants(way, usize::try_from(block.size).unwrap_or(usize::MAX)) {
-        if way == way::SAMPLED {
-            sampled_blocks::insert(key(block.address, block.device));
-        }
-        let stack = event.stack();
-        event.active.recorder.record_fixed(event.active.kinds.host_allocate, block.words(stack));
-    }
-}
-
-/// A host gives a block back.
-#[inline(always)]
-pub fn host_free(address: u64, device: i64, stream: u64) {
-    free_at(place(), address, device, stream);
-}
-
-/// The same, with an address in the stack frame of the function that the host has called.
-#[inline(always)]
-pub(crate) fn free_at(place: usize, address: u64, device: i64, stream: u64) {
+pub(crate) fn tell_at(place: usize, what: HostEvent, block: &HostBlock, text: Option<&str>) {
     let way = state::current_way();
     if way == way::OFF {
         return;
     }
     let Some(event) = Event::begin(place) else { return };
-    let key = key(address, device);
+    let is_on = matches!(way, way::ALL | way::SAMPLED);
+    match what {
+        HostEvent::Allocate if is_on => take(&event, way, what, block, || event.stack()),
+        HostEvent::Present if is_on => take(&event, way, what, block, host_words::stack_of_before),
+        HostEvent::Free | HostEvent::FreeRequested => give(&event, way, what, block),
+        HostEvent::FreeCompleted if !is_sampled(way) => complete(&event, block),
+        HostEvent::Segment | HostEvent::SegmentMap if is_on => record(&event, what, block, event.stack()),
+        HostEvent::SegmentFree | HostEvent::SegmentUnmap => record(&event, what, block, free_stack(&event)),
+        HostEvent::Allocate
+        | HostEvent::Present
+        | HostEvent::FreeCompleted
+        | HostEvent::Segment
+        | HostEvent::SegmentMap => {}
+        _ => HostWords { what, block, text }.record(&event),
+    }
+}
+
+#[inline(always)]
+fn record(event: &Event, what: HostEvent, block: &HostBlock, stack: u64) {
+    event.active.recorder.record_fixed(event.active.kinds.host[what.place()], block.words(stack));
+}
+
+#[inline(always)]
+fn free_stack(event: &Event) -> u64 {
+    if event.active.free_stacks { event.stack() } else { 0 }
+}
+
+#[inline(always)]
+fn take(event: &Event, way: usize, what: HostEvent, block: &HostBlock, stack: impl FnOnce() -> u64) {
+    if event.wants(way, usize::try_from(block.size).unwrap_or(usize::MAX)) {
+        if way == way::SAMPLED {
+            sampled_blocks::insert(block.key());
+        }
+        record(event, what, block, stack());
+    }
+}
+
+#[inline(always)]
+fn give(event: &Event, way: usize, what: HostEvent, block: &HostBlock) {
+    let key = block.key();
     if !is_sampled(way) || sampled_blocks::may_hold(key) && sampled_blocks::remove(key) {
-        let stack = if event.active.free_stacks { event.stack() } else { 0 };
-        let words = [address, stack, device.cast_unsigned(), stream];
-        event.active.recorder.record_fixed(event.active.kinds.host_free, words);
+        let stack = free_stack(event);
+        event.block.last_free.set((key, stack));
+        record(event, what, block, stack);
     }
 }
 
-/// A host has got room for blocks.
+/// Mostly this follows the request at once, in the same call: then their stacks are one.
 #[inline(always)]
-pub fn host_segment(segment: HostBlock) {
-    segment_at(place(), segment);
-}
-
-/// The same, with an address in the stack frame of the function that the host has called.
-#[inline(always)]
-pub(crate) fn segment_at(place: usize, segment: HostBlock) {
-    if !matches!(state::current_way(), way::ALL | way::SAMPLED) {
-        return;
-    }
-    let Some(event) = Event::begin(place) else { return };
-    let stack = event.stack();
-    event.active.recorder.record_fixed(event.active.kinds.segment, segment.words(stack));
-}
-
-/// A host gives room back.
-#[inline(always)]
-pub fn host_segment_free(segment: HostBlock) {
-    segment_free_at(place(), segment);
-}
-
-/// The same, with an address in the stack frame of the function that the host has called.
-#[inline(always)]
-pub(crate) fn segment_free_at(place: usize, segment: HostBlock) {
-    if state::current_way() == way::OFF {
-        return;
-    }
-    let Some(event) = Event::begin(place) else { return };
-    let HostBlock { address, size, device, stream, .. } = segment;
-    let stack = if event.active.free_stacks { event.stack() } else { 0 };
-    let words = [address, size, stack, device.cast_unsigned(), stream];
-    event.active.recorder.record_fixed(event.active.kinds.segment_free, words);
+fn complete(event: &Event, block: &HostBlock) {
+    let (key, stack) = event.block.last_free.take();
+    let stack = if key == block.key() { stack } else { free_stack(event) };
+    record(event, HostEvent::FreeCompleted, block, stack);
 }

@@ -4,6 +4,7 @@ use stackweave_core::Allocator;
 use stackweave_recording::Recorder;
 use stackweave_recording::live::FixedKind;
 
+use crate::host_event::HostEvent;
 use crate::kinds::MemoryKinds;
 use crate::options::Mode;
 
@@ -16,10 +17,14 @@ pub(crate) struct HotKinds {
     pub(crate) munmap: FixedKind<2>,
     pub(crate) kept: FixedKind<1>,
     pub(crate) tag: FixedKind<1>,
-    pub(crate) host_allocate: FixedKind<6>,
-    pub(crate) host_free: FixedKind<4>,
-    pub(crate) segment: FixedKind<6>,
-    pub(crate) segment_free: FixedKind<5>,
+    /// By the place of the [`HostEvent`].
+    pub(crate) host: [FixedKind<6>; HostEvent::OF_BLOCKS],
+    pub(crate) snapshot: FixedKind<3>,
+    pub(crate) out_of_memory: FixedKind<7>,
+    pub(crate) annotate: FixedKind<4>,
+    pub(crate) state: FixedKind<2>,
+    pub(crate) segment_state: FixedKind<7>,
+    pub(crate) block_state: FixedKind<8>,
 }
 
 impl HotKinds {
@@ -30,6 +35,10 @@ impl HotKinds {
         for (kind, allocator) in of_allocators.iter_mut().zip(Allocator::ALL) {
             *kind = all.of(allocator).fixed()?;
         }
+        let mut host = [all.of_host(HostEvent::Allocate).fixed()?; HostEvent::OF_BLOCKS];
+        for (kind, number) in host.iter_mut().zip(all.host) {
+            *kind = number.fixed()?;
+        }
         Some(Self {
             of_allocators,
             free: all.free.fixed()?,
@@ -37,10 +46,13 @@ impl HotKinds {
             munmap: all.munmap.fixed()?,
             kept: all.kept.fixed()?,
             tag: all.tag.fixed()?,
-            host_allocate: all.host_allocate.fixed()?,
-            host_free: all.host_free.fixed()?,
-            segment: all.segment.fixed()?,
-            segment_free: all.segment_free.fixed()?,
+            host,
+            snapshot: all.of_host(HostEvent::Snapshot).fixed()?,
+            out_of_memory: all.of_host(HostEvent::OutOfMemory).fixed()?,
+            annotate: all.of_host(HostEvent::Annotate).fixed()?,
+            state: all.of_host(HostEvent::StateBegin).fixed()?,
+            segment_state: all.of_host(HostEvent::SegmentState).fixed()?,
+            block_state: all.of_host(HostEvent::BlockState).fixed()?,
         })
     }
 }

@@ -3,6 +3,7 @@
 use stackweave_core::{Allocator, EventKind};
 use stackweave_recording::{KindNumber, Recorder};
 
+use crate::host_event::HostEvent;
 use crate::options::Mode;
 
 /// The kinds of a memory recorder, as numbers of its recording.
@@ -16,10 +17,8 @@ pub struct MemoryKinds {
     pub munmap: KindNumber,
     pub kept: KindNumber,
     pub tag: KindNumber,
-    pub host_allocate: KindNumber,
-    pub host_free: KindNumber,
-    pub segment: KindNumber,
-    pub segment_free: KindNumber,
+    /// By the place of the [`HostEvent`].
+    pub host: [KindNumber; HostEvent::ALL.len()],
     pub usage: KindNumber,
     pub sizes: KindNumber,
     pub total: KindNumber,
@@ -36,21 +35,32 @@ impl MemoryKinds {
         for (number, allocator) in allocators.iter_mut().zip(Allocator::ALL) {
             *number = event(allocator.kind())?;
         }
+        let tag = event(EventKind::MEMORY_TAG)?;
+        let mut host = [tag; HostEvent::ALL.len()];
+        for (place, of) in HostEvent::ALL.into_iter().enumerate() {
+            host[place] = match of {
+                HostEvent::Tag => tag,
+                HostEvent::StateEnd => host[HostEvent::StateBegin.place()],
+                of => event(of.kind())?,
+            };
+        }
         Some(Self {
             allocators,
             free,
             free_at: event(EventKind::FREE_AT)?,
             munmap: event(EventKind::MUNMAP)?,
             kept: event(EventKind::KEPT)?,
-            tag: event(EventKind::MEMORY_TAG)?,
-            host_allocate: event(EventKind::HOST_ALLOCATE)?,
-            host_free: event(EventKind::HOST_FREE)?,
-            segment: event(EventKind::SEGMENT)?,
-            segment_free: event(EventKind::SEGMENT_FREE)?,
+            tag,
+            host,
             usage: recorder.register(EventKind::MEMORY_USAGE)?,
             sizes: recorder.register(EventKind::MEMORY_SIZES)?,
             total: recorder.register(EventKind::MEMORY_TOTAL)?,
         })
+    }
+
+    /// The kind of what happens in a host's allocator.
+    pub const fn of_host(&self, event: HostEvent) -> KindNumber {
+        self.host[event.place()]
     }
 
     /// The kind of what this allocator takes.

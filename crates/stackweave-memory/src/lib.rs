@@ -7,7 +7,7 @@
 //! | file | holds | |
 //! |---|---|---|
 //! | `linux/told.rs`, `linux/*_functions.rs` | the hooks | hot |
-//! | `entry.rs`, `host.rs`, `python_blocks.rs` | what an event does | hot |
+//! | `entry.rs`, `host.rs`, `python_blocks.rs` | what an event does; `host_words.rs` for what hosts tell rarely | hot |
 //! | `state.rs`, `blocks.rs` | whether events are told, and what each thread has of its own | hot |
 //! | `sampler.rs`, `sampled_blocks.rs` | which allocations are told, where some are chosen | hot |
 //! | `memory.rs` | what programs call | |
@@ -29,6 +29,8 @@ mod entry;
 mod error;
 mod failure;
 mod host;
+mod host_event;
+mod host_words;
 mod hot_kinds;
 mod kinds;
 mod ledger_observer;
@@ -56,7 +58,8 @@ mod platform;
 mod platform;
 
 pub use error::MemoryError;
-pub use host::{HostBlock, host_allocate, host_free, host_segment, host_segment_free};
+pub use host::{HostBlock, tell_host};
+pub use host_event::HostEvent;
 pub use kinds::MemoryKinds;
 pub use ledger_observer::{LedgerObserver, LedgerStats, observer};
 pub use memory::Memory;

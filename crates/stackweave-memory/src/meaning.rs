@@ -119,8 +119,15 @@ mod tests {
         assert_eq!(act(&EventKind::MUNMAP), Some(Act::Unmap));
         assert_eq!(act(&EventKind::KEPT), Some(Act::Keep));
         assert_eq!(act(&EventKind::MEMORY_TAG), Some(Act::Tag));
-        assert_eq!(fields_of(&EventKind::HOST_FREE, 1).unwrap().device, Some(2));
-        for passed_over in [EventKind::SEGMENT, EventKind::SEGMENT_FREE, EventKind::BEGIN, EventKind::MEMORY_USAGE] {
+        assert_eq!(fields_of(&EventKind::HOST_FREE, 1).unwrap().device, Some(3));
+        for passed_over in [
+            EventKind::SEGMENT,
+            EventKind::SEGMENT_UNMAP,
+            EventKind::HOST_FREE_COMPLETED,
+            EventKind::BLOCK_STATE,
+            EventKind::BEGIN,
+            EventKind::MEMORY_USAGE,
+        ] {
             assert_eq!(act(&passed_over), None);
         }
     }

@@ -49,16 +49,14 @@ impl Memory {
         blocks::watch_threads();
         blocks::reset();
         memory.publish();
-        match platform::install(memory.options.mappings) {
-            Ok(()) => {
-                sink::offer();
-                Ok(memory)
-            }
-            Err(error) => {
-                memory.is_over.store(true, Ordering::SeqCst);
-                Err(error.into())
-            }
+        if memory.options.own_memory
+            && let Err(error) = platform::install(memory.options.mappings)
+        {
+            memory.is_over.store(true, Ordering::SeqCst);
+            return Err(error.into());
         }
+        sink::offer();
+        Ok(memory)
     }
 
     /// Has hooks tell of events.

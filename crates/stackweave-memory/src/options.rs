@@ -29,6 +29,8 @@ pub struct MemoryOptions {
     pub python_allocators: bool,
     /// Whether a free has a stack, too.
     pub free_stacks: bool,
+    /// Whether the process's own memory is recorded, and not only what hosts tell.
+    pub own_memory: bool,
     /// Whether mappings are told of.
     pub mappings: bool,
     /// How many innermost frames of a stack are kept.
@@ -48,6 +50,7 @@ impl Default for MemoryOptions {
             native: true,
             python_allocators: false,
             free_stacks: false,
+            own_memory: true,
             mappings: true,
             depth: usize::MAX,
             temporary: 1,

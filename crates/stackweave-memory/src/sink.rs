@@ -5,28 +5,17 @@
 //! hosts tell. A copy that is loaded later looks for a recorder (`PROVIDER`) when it is. Sinks are never freed; one that was
 //! taken back does nothing.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::mem;
 
 use crate::host::{self, HostBlock};
+use crate::host_event::HostEvent;
 use crate::{platform, state};
 
 /// What a copy of the C interface exports to be given a sink: a [`Set`].
 const SET: &CStr = c"stackweave_set_memory_sink";
 /// What a module that may record exports, and that is not a copy of the C interface: a [`Provide`].
 const PROVIDER: &CStr = c"stackweave_memory_sink";
-
-/// What happened to a block, in the first argument of [`MemorySink::tell`].
-pub mod what {
-    /// It was taken.
-    pub const ALLOCATE: u32 = 1;
-    /// It is given back.
-    pub const FREE: u32 = 2;
-    /// It is room for blocks, and was got.
-    pub const SEGMENT: u32 = 3;
-    /// It is room for blocks, and is given back.
-    pub const SEGMENT_FREE: u32 = 4;
-}
 
 /// A block, as copies tell each other of it.
 #[derive(Clone, Copy, Debug)]
@@ -44,13 +33,19 @@ pub struct SinkBlock {
     pub stream: u64,
     /// As in [`HostBlock`].
     pub pool: u64,
+    /// What is said of it: a C string, or null.
+    pub text: *const c_char,
+    /// As in [`HostBlock`].
+    pub asked: u64,
+    /// As in [`HostBlock`].
+    pub flags: u64,
 }
 
 impl SinkBlock {
     /// The block in our own words.
-    pub const fn to_host(self) -> HostBlock {
-        let Self { address, bytes, device, stream, pool, .. } = self;
-        HostBlock { address, size: bytes, device, stream, pool }
+    const fn to_host(self) -> HostBlock {
+        let Self { address, bytes, device, stream, pool, asked, flags, .. } = self;
+        HostBlock { address, size: bytes, device, stream, pool, asked, flags }
     }
 }
 
@@ -60,7 +55,7 @@ impl SinkBlock {
 pub struct MemorySink {
     /// The size of this structure, in bytes: fields are only added.
     pub size: usize,
-    /// What happened, to which block, and an address in the stack frame of the function that the host has called.
+    /// What happened, by the number of a [`HostEvent`], to which block, and an address in the stack frame of the function that the host has called.
     pub tell: unsafe extern "C" fn(what: u32, block: *const SinkBlock, place: usize),
 }
 
@@ -81,19 +76,26 @@ unsafe extern "C" fn tell(what: u32, block: *const SinkBlock, place: usize) {
         }
         *block
     };
-    tell_here(what, block.to_host(), place);
+    if let Some(what) = HostEvent::from_number(what) {
+        // SAFETY: the caller's promise.
+        unsafe { tell_here(what, &block, place) };
+    }
 }
 
 /// Tells the recorder of this copy, if there is one. `place` as for [`MemorySink::tell`].
+///
+/// # Safety
+/// The text of the block is null, or a C string.
 #[inline]
-pub fn tell_here(what: u32, block: HostBlock, place: usize) {
-    match what {
-        what::ALLOCATE => host::allocate_at(place, block),
-        what::FREE => host::free_at(place, block.address, block.device, block.stream),
-        what::SEGMENT => host::segment_at(place, block),
-        what::SEGMENT_FREE => host::segment_free_at(place, block),
-        _ => {}
+pub unsafe fn tell_here(what: HostEvent, block: &SinkBlock, place: usize) {
+    if block.text.is_null() {
+        return host::tell_at(place, what, &block.to_host(), None);
     }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(block.text) }.to_bytes();
+    // What is no text is told up to there.
+    let text = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    host::tell_at(place, what, &block.to_host(), Some(text));
 }
 
 /// The sink of this copy while it records, and null else: what a provider says.

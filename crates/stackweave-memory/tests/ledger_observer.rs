@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use stackweave_core::{Allocator, EventKind, NoNames, Role};
-use stackweave_memory::{LedgerObserver, MemoryKinds, MemoryOptions, Mode, Snapshot, observer};
+use stackweave_memory::{HostEvent, LedgerObserver, MemoryKinds, MemoryOptions, Mode, Snapshot, observer};
 use stackweave_recording::{Options, ProcessRecording, Recorder, Recording, TimedEvent};
 use stackweave_store::ledger::{Figures, Ledger, LedgerOptions, Place, Totals};
 use stackweave_store::{StackTable, label, locate_label};
@@ -55,10 +55,13 @@ fn churn(recorder: &Recorder, kinds: &MemoryKinds, pool: &Mutex<Pool>, (thread, 
             }
             2 => {
                 let device = random.below(2) as u64;
-                recorder.record(kinds.host_allocate, &[thread << 40 | size << 9, 512 + size, stack, device, 0, 0]);
-                recorder.record(kinds.segment, &[thread << 40, 1 << 30, stack, device, 0, 0]);
+                recorder.record(
+                    kinds.of_host(HostEvent::Allocate),
+                    &[thread << 40 | size << 9, 512 + size, stack, device, 0, 0],
+                );
+                recorder.record(kinds.of_host(HostEvent::Segment), &[thread << 40, 1 << 30, stack, device, 0, 0]);
                 if call % 3 != 0 {
-                    recorder.record(kinds.host_free, &[thread << 40 | size << 9, 0, device, 0]);
+                    recorder.record(kinds.of_host(HostEvent::Free), &[thread << 40 | size << 9, 0, 0, device, 0, 0]);
                 }
             }
             3..=13 => {

@@ -102,9 +102,9 @@ pub fn memory_of(pid: u32) -> MemoryTape {
     tape.event(on(10_000), &EventKind::SEGMENT, &[0x1_0000, 4096, stack_word(&[main]), device(1), 7, 3]);
     tape.event(on(10_100), &EventKind::HOST_ALLOCATE, &[0x1_0100, 512, stack_word(&[step, main]), device(1), 7, 3]);
     tape.event(on(10_200), &EventKind::HOST_ALLOCATE, &[0x1_0400, 256, stack_word(&[load]), device(1), 7, 3]);
-    tape.event(on(10_300), &EventKind::HOST_FREE, &[0x1_0100, 0, device(1), 7]);
+    tape.event(on(10_300), &EventKind::HOST_FREE, &[0x1_0100, 512, 0, device(1), 7, 3]);
     tape.event(on(10_400), &EventKind::SEGMENT, &[0x9_0000, 4096, 0, device(1), 0, 0]);
-    tape.event(on(10_500), &EventKind::SEGMENT_FREE, &[0x9_0000, 4096, 0, device(1), 0]);
+    tape.event(on(10_500), &EventKind::SEGMENT_FREE, &[0x9_0000, 4096, 0, device(1), 0, 0]);
     tape.allocate(on(11_000), Allocator::Realloc, (0x5000_0000, 24), &[step, main]);
     tape.tape.end(on(12_000));
     tape

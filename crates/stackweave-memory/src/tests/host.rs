@@ -1,16 +1,25 @@
-//! Blocks that a host tells of.
+//! What a host tells.
 
-use super::recorded::{Seen, record};
-use crate::{HostBlock, MemoryOptions, Mode, Quiet, host_allocate, host_free, host_segment, host_segment_free};
+use super::recorded::{Running, Seen, record};
+use crate::{HostBlock, HostEvent, MemoryOptions, Mode, Quiet, tell_host};
 
 fn block(address: u64, device: i64) -> HostBlock {
-    HostBlock { address, size: 512, device, stream: 7, pool: 3 }
+    HostBlock { address, size: 512, device, stream: 7, pool: 3, asked: 500, flags: 3 }
 }
 
+fn tell(event: HostEvent, address: u64, device: i64) {
+    tell_host(event, &block(address, device), None);
+}
+
+/// The events of hosts, by kind and words but for the stack.
 fn of_host(seen: &[Seen]) -> Vec<(&str, Vec<u64>)> {
-    let is_of_host = |event: &&Seen| event.kind.starts_with("host") || event.kind.starts_with("segment");
+    let is_of_host = |event: &&Seen| ["host", "segment", "block"].iter().any(|of_host| event.kind.starts_with(of_host));
     let without_stack = |event: &Seen| {
-        let stack = if event.kind == "host-free" { 1 } else { 2 };
+        let stack = match &*event.kind {
+            "host-state" => usize::MAX,
+            "host-snapshot" => 1,
+            _ => 2,
+        };
         event.words.iter().enumerate().filter(|(at, _)| *at != stack).map(|(_, word)| *word).collect()
     };
     seen.iter().filter(is_of_host).map(|event| (&*event.kind, without_stack(event))).collect()
@@ -19,35 +28,113 @@ fn of_host(seen: &[Seen]) -> Vec<(&str, Vec<u64>)> {
 #[test]
 fn every_word_of_a_host_is_told() {
     let seen = record(MemoryOptions::default(), |_| {
-        host_segment(block(0x1000, 2));
-        host_allocate(block(0x1000, 2));
-        host_free(0x1000, 2, 7);
-        host_segment_free(block(0x1000, 2));
+        for event in HostEvent::ALL.into_iter().take(HostEvent::OF_BLOCKS) {
+            tell(event, 0x1000, 2);
+        }
         let _quiet = Quiet::begin();
-        host_allocate(block(0x2000, 2));
+        tell(HostEvent::Allocate, 0x2000, 2);
     });
-    let expected = [
-        ("segment", vec![0x1000, 512, 2, 7, 3]),
-        ("host-allocate", vec![0x1000, 512, 2, 7, 3]),
-        ("host-free", vec![0x1000, 2, 7]),
-        ("segment-free", vec![0x1000, 512, 2, 7]),
-    ];
+    let words = vec![0x1000, 512, 2, 7, 3];
+    let expected: Vec<_> = [
+        "host-allocate",
+        "host-free",
+        "segment",
+        "segment-free",
+        "host-present",
+        "host-free-requested",
+        "host-free-completed",
+        "segment-present",
+        "segment-map",
+        "segment-unmap",
+    ]
+    .map(|kind| (kind, words.clone()))
+    .into();
     assert_eq!(of_host(&seen), expected);
     let taken = seen.iter().find(|event| event.kind == "host-allocate").unwrap();
     assert!(taken.frames.len() > 3);
-    host_allocate(block(0x3000, 2));
-    host_free(0x3000, 2, 7);
+    let present = seen.iter().find(|event| event.kind == "host-present").unwrap();
+    assert!(present.words[2] != 0 && present.frames.is_empty(), "a label");
+    tell(HostEvent::Allocate, 0x3000, 2);
+}
+
+#[test]
+fn an_account_has_the_stacks_of_live_blocks() {
+    let running = Running::start_observed(MemoryOptions { own_memory: false, ..MemoryOptions::default() });
+    tell(HostEvent::Allocate, 0x1000, 0);
+    tell(HostEvent::Allocate, 0x1000, 1);
+    tell(HostEvent::FreeRequested, 0x1000, 1);
+    let free = HostBlock { flags: 0, ..block(0x2000, 0) };
+    let reason = HostBlock { flags: 1, ..HostBlock::default() };
+    tell_host(HostEvent::StateBegin, &reason, None);
+    tell(HostEvent::SegmentState, 0x1000, 0);
+    tell(HostEvent::BlockState, 0x1000, 0);
+    tell_host(HostEvent::BlockState, &free, None);
+    tell(HostEvent::BlockState, 0x1000, 1);
+    tell_host(HostEvent::StateEnd, &reason, None);
+    tell(HostEvent::BlockState, 0x1000, 0);
+    let seen = running.stop();
+    let expected = [
+        ("host-state", vec![1, 1]),
+        ("segment-state", vec![0x1000, 512, 0, 7, 3, 3]),
+        ("block-state", vec![0x1000, 512, 0, 7, 3, 500, 3]),
+        ("block-state", vec![0x2000, 512, 0, 7, 3, 500, 0]),
+        ("block-state", vec![0x1000, 512, 1, 7, 3, 500, 3]),
+        ("host-state", vec![2, 1]),
+        ("block-state", vec![0x1000, 512, 0, 7, 3, 500, 3]),
+    ];
+    assert_eq!(of_host(&seen)[3..], expected);
+    let taken = seen.iter().find(|event| event.kind == "host-allocate").unwrap();
+    let stacks: Vec<_> = seen.iter().filter(|event| event.kind == "block-state").map(|event| &event.frames).collect();
+    assert_eq!(stacks[0], &taken.frames);
+    assert!(stacks[1..].iter().all(|frames| frames.is_empty()));
+}
+
+#[test]
+fn what_happens_rarely_is_told_by_its_name() {
+    let seen = record(MemoryOptions::default(), |_| {
+        tell(HostEvent::Snapshot, 0, 1);
+        tell(HostEvent::OutOfMemory, 0x77, 1);
+        tell_host(HostEvent::Annotate, &block(0x1000, 1), Some("weights"));
+        for tag in [Some("step"), Some("step"), None] {
+            tell_host(HostEvent::Tag, &HostBlock::default(), tag);
+        }
+    });
+    let kinds: Vec<_> = of_host(&seen).into_iter().map(|(kind, words)| (kind, words[1..].to_vec())).collect();
+    let expected = [
+        ("host-snapshot", vec![1]),
+        ("host-out-of-memory", vec![512, 1, 7, 3, 0x77]),
+        ("host-annotate", vec![0x1000, 1]),
+    ];
+    assert_eq!(kinds, expected);
+    let named: Vec<_> =
+        seen.iter().filter(|event| event.kind == "memory-tag").map(|event| event.words[0] != 0).collect();
+    assert_eq!(named, [true, false]);
+}
+
+#[test]
+fn a_free_that_completes_at_once_has_the_stack_of_its_request() {
+    let options = MemoryOptions { free_stacks: true, own_memory: false, ..MemoryOptions::default() };
+    let seen = record(options, |_| {
+        for event in [HostEvent::FreeRequested, HostEvent::FreeCompleted, HostEvent::FreeCompleted] {
+            tell(event, 0x1000, 0);
+        }
+    });
+    let stacks: Vec<_> =
+        seen.iter().filter(|event| event.kind.starts_with("host")).map(|event| &event.frames).collect();
+    assert!(stacks.iter().all(|frames| frames.len() > 3));
+    assert_eq!(stacks[0], stacks[1]);
+    assert!(seen.iter().all(|event| event.kind.starts_with("host") || event.kind.starts_with("memory")));
 }
 
 #[test]
 fn of_samples_each_device_has_its_own() {
     let options = MemoryOptions { mode: Mode::Sampled { every: 1 }, depth: 0, ..MemoryOptions::default() };
     let seen = record(options, |_| {
-        host_allocate(block(0x5000, 0));
-        host_free(0x5000, 1, 7);
-        host_free(0x5000, 0, 7);
-        host_free(0x5000, 0, 7);
+        tell(HostEvent::Present, 0x5000, 0);
+        tell(HostEvent::Free, 0x5000, 1);
+        tell(HostEvent::Free, 0x5000, 0);
+        tell(HostEvent::Free, 0x5000, 0);
     });
-    let kinds: Vec<_> = of_host(&seen).iter().map(|(kind, words)| ((*kind).to_owned(), words[1])).collect();
-    assert_eq!(kinds, [("host-allocate".to_owned(), 512), ("host-free".to_owned(), 0)]);
+    let kinds: Vec<_> = of_host(&seen).iter().map(|(kind, words)| ((*kind).to_owned(), words[2])).collect();
+    assert_eq!(kinds, [("host-present".to_owned(), 0), ("host-free".to_owned(), 0)]);
 }

@@ -4,7 +4,7 @@ use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
 
 use super::recorded::Running;
 use crate::platform::hooks;
-use crate::{HostBlock, MemoryOptions, Mode, host_allocate, host_free};
+use crate::{HostBlock, HostEvent, MemoryOptions, Mode, tell_host};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -19,8 +19,10 @@ fn take_and_give_back(count: usize) {
             let block = hooks::realloc(hooks::malloc(64 + size), 128 + size);
             hooks::free(block);
         }
-        host_allocate(HostBlock { address: 4096, size: 100, device: 1, ..HostBlock::default() });
-        host_free(4096, 1, 0);
+        let block = HostBlock { address: 4096, size: 100, device: 1, ..HostBlock::default() };
+        for event in [HostEvent::Allocate, HostEvent::FreeRequested, HostEvent::FreeCompleted] {
+            tell_host(event, &block, None);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stackweave_capture::stacks;
 use stackweave_core::NoNames;
 use stackweave_recording::file::RecordedFrame;
-use stackweave_recording::{Options, ProcessRecording, Recorder, Recording};
+use stackweave_recording::{MakeObserver, Options, ProcessRecording, Recorder, Recording};
 use stackweave_testkit::folder::Folder;
 
 use crate::{Memory, MemoryOptions};
@@ -40,9 +40,20 @@ pub(super) struct Seen {
 
 impl Running {
     pub(super) fn start(options: MemoryOptions) -> Self {
+        Self::start_with(options, None)
+    }
+
+    /// With the ledgers.
+    pub(super) fn start_observed(options: MemoryOptions) -> Self {
+        let observer = Memory::observer(&options);
+        Self::start_with(options, Some(observer))
+    }
+
+    fn start_with(options: MemoryOptions, observer: Option<MakeObserver>) -> Self {
         let turn = turn();
         let folder = Folder::new();
-        let recorder = Recorder::start(Options::new(folder.file("out.swv")), stacks(), Arc::new(NoNames)).unwrap();
+        let to = Options::new(folder.file("out.swv"));
+        let recorder = Recorder::start_observed(to, stacks(), Arc::new(NoNames), observer).unwrap();
         let memory = Memory::start(recorder.clone(), options).unwrap();
         Self { _turn: turn, folder, recorder, memory }
     }

@@ -67,7 +67,9 @@ impl MemoryTape {
                 let words = vec![*address, *size, stack_word(stack), device.cast_unsigned(), 3, 4];
                 (EventKind::HOST_ALLOCATE, words)
             }
-            Step::HostFree { device, address } => (EventKind::HOST_FREE, vec![*address, 0, device.cast_unsigned(), 3]),
+            Step::HostFree { device, address } => {
+                (EventKind::HOST_FREE, vec![*address, 0, 0, device.cast_unsigned(), 3, 0])
+            }
             Step::Segment { device, address, size } => {
                 (EventKind::SEGMENT, vec![*address, *size, 0, device.cast_unsigned(), 3, 4])
             }
