@@ -4,6 +4,11 @@
 //! whole recording at once, however many events it has. For a part of the time, and where there is no snapshot, the events are
 //! replayed with the same [`Ledger`](stackweave_store::ledger::Ledger), in the order of time.
 
+mod device_account;
+mod device_curve;
+mod device_kinds;
+mod device_state;
+mod devices;
 mod figures;
 mod header;
 mod history;
@@ -18,6 +23,9 @@ mod timeline;
 mod top_stacks;
 mod usage;
 
+pub use device_curve::DevicePoint;
+pub use device_state::DeviceState;
+pub use devices::{DeviceHistory, OutOfMemory, PoolHistory, read_devices};
 pub use figures::{add as add_figures, add_totals};
 pub use header::{MemoryHeader, MemoryMode};
 pub use history::{AllocationHistory, HistoryRow, read_history};

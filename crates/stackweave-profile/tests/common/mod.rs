@@ -2,7 +2,9 @@
 #![allow(dead_code, unreachable_pub, unused_imports, unused_macros, reason = "no test program uses all of it")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "what a test can't set up must fail it")]
 
+pub mod devices;
 pub mod memory;
+pub mod random;
 pub mod recording;
 pub mod timing;
 

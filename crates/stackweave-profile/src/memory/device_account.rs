@@ -1,0 +1,142 @@
+//! The blocks and segments of a device, as events change them.
+
+use std::collections::BTreeMap;
+
+use super::device_curve::{Axis, Curve, DevicePoint};
+use super::device_kinds::Room;
+use crate::word_hash::WordMap;
+
+/// What there is of a device's memory now, and was before.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    now: DevicePoint,
+    pub(super) curve: Curve,
+    pub(super) pools: Vec<Pool>,
+    /// By address: how many bytes, and the place of the pool.
+    blocks: WordMap<u64, (u64, usize)>,
+    pending: WordMap<u64, (u64, usize)>,
+    segments: BTreeMap<u64, (u64, usize)>,
+    /// The pools that the event has changed.
+    changed: Vec<usize>,
+}
+
+/// The same of one of its pools.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) number: u64,
+    now: DevicePoint,
+    pub(super) curve: Curve,
+}
+
+/// One of the sums.
+type Sum = fn(&mut DevicePoint) -> &mut u64;
+const ALLOCATED: Sum = |point| &mut point.allocated;
+const PENDING: Sum = |point| &mut point.pending;
+const RESERVED: Sum = |point| &mut point.reserved;
+
+impl Account {
+    /// A block is taken, that counts for so many bytes. What was said to be at its address is gone: an event was lost.
+    pub(super) fn take(&mut self, room: Room, bytes: u64) {
+        let pool = self.pool(room.pool);
+        if let Some((before, of)) = self.blocks.insert(room.address, (bytes, pool)) {
+            self.subtract(ALLOCATED, of, before);
+        }
+        self.complete(room.address);
+        self.add(ALLOCATED, pool, bytes);
+    }
+
+    pub(super) fn free(&mut self, address: u64, waits: bool) {
+        let Some((bytes, pool)) = self.blocks.remove(&address) else { return };
+        self.subtract(ALLOCATED, pool, bytes);
+        if waits && self.pending.insert(address, (bytes, pool)).is_none() {
+            self.add(PENDING, pool, bytes);
+        }
+    }
+
+    pub(super) fn complete(&mut self, address: u64) {
+        if let Some((bytes, pool)) = self.pending.remove(&address) {
+            self.subtract(PENDING, pool, bytes);
+        }
+    }
+
+    /// Room takes the place of what was there.
+    pub(super) fn reserve(&mut self, room: Room) {
+        self.cut(room.address, room.size);
+        let pool = self.pool(room.pool);
+        if room.size > 0 {
+            self.segments.insert(room.address, (room.size, pool));
+        }
+        self.add(RESERVED, pool, room.size);
+    }
+
+    pub(super) fn release(&mut self, address: u64, size: u64) {
+        let size = if size > 0 { size } else { self.segments.get(&address).map_or(0, |(length, _)| *length) };
+        self.cut(address, size);
+    }
+
+    /// Takes these addresses out of the segments.
+    fn cut(&mut self, address: u64, size: u64) {
+        let end = address.saturating_add(size);
+        let reaches = |(start, (length, _)): &(&u64, &(u64, usize))| start.saturating_add(*length) > address;
+        let over: Vec<(u64, u64, usize)> = self
+            .segments
+            .range(..end)
+            .rev()
+            .take_while(reaches)
+            .map(|(start, (length, pool))| (*start, *length, *pool))
+            .collect();
+        for (start, length, pool) in over {
+            self.segments.remove(&start);
+            let behind = start.saturating_add(length);
+            if start < address {
+                self.segments.insert(start, (address - start, pool));
+            }
+            if behind > end {
+                self.segments.insert(end, (behind - end, pool));
+            }
+            self.subtract(RESERVED, pool, behind.min(end) - start.max(address));
+        }
+    }
+
+    /// Draws what the event has changed.
+    pub(super) fn draw(&mut self, axis: &Axis, time_ns: u64) {
+        if self.changed.is_empty() {
+            return;
+        }
+        self.now.time_ns = time_ns;
+        self.curve.put(axis, self.now);
+        self.changed.sort_unstable();
+        self.changed.dedup();
+        for at in self.changed.drain(..) {
+            let pool = &mut self.pools[at];
+            pool.now.time_ns = time_ns;
+            pool.curve.put(axis, pool.now);
+        }
+    }
+
+    /// The bytes of its segments now.
+    pub(super) fn reserved(&self) -> u64 {
+        self.now.reserved
+    }
+
+    fn pool(&mut self, number: u64) -> usize {
+        self.pools.iter().position(|pool| pool.number == number).unwrap_or_else(|| {
+            self.pools.push(Pool { number, now: DevicePoint::default(), curve: Curve::default() });
+            self.pools.len() - 1
+        })
+    }
+
+    fn add(&mut self, sum: Sum, pool: usize, bytes: u64) {
+        for point in [&mut self.now, &mut self.pools[pool].now] {
+            *sum(point) = sum(point).saturating_add(bytes);
+        }
+        self.changed.push(pool);
+    }
+
+    fn subtract(&mut self, sum: Sum, pool: usize, bytes: u64) {
+        for point in [&mut self.now, &mut self.pools[pool].now] {
+            *sum(point) = sum(point).saturating_sub(bytes);
+        }
+        self.changed.push(pool);
+    }
+}

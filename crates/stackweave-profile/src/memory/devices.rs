@@ -1,0 +1,205 @@
+//! How much of the memory of devices was used, by events that the allocator of a host has told of.
+//!
+//! One pass over the events in the order of time: what is kept grows with the blocks and segments that are there at once.
+
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+
+use stackweave_recording::file::Start;
+use stackweave_recording::{ProcessRecording, ReadError};
+use stackweave_store::ledger::stands_for;
+
+use super::device_account::Account;
+use super::device_curve::{Axis, DevicePoint};
+use super::device_kinds::{DeviceEvent, DeviceKinds};
+use super::device_state::{Accounts, DeviceState, Given};
+use super::header::MemoryHeader;
+
+/// How much of a device's memory was used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceHistory {
+    /// The device.
+    pub device: i64,
+    /// What it is called, if the recording says it.
+    pub name: Option<String>,
+    /// How many bytes it has in all.
+    pub total: Option<u64>,
+    /// How much there was over time: the highest of each part of it, some thousands. A point holds until the next one.
+    pub points: Vec<DevicePoint>,
+    /// Its pools, by number; 0 is the default one.
+    pub pools: Vec<PoolHistory>,
+    /// When most was in use.
+    pub peak: DevicePoint,
+    /// When the segments were largest.
+    pub reserved_peak: DevicePoint,
+    /// The last account that the allocator gave of itself.
+    pub state: Option<DeviceState>,
+    /// The requests that there was no room for.
+    pub out_of_memory: Vec<OutOfMemory>,
+}
+
+/// How much of a pool's memory was used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolHistory {
+    /// The number of the pool.
+    pub pool: u64,
+    /// As in [`DeviceHistory::points`].
+    pub points: Vec<DevicePoint>,
+    /// When most was in use.
+    pub peak: DevicePoint,
+}
+
+/// A request that there was no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory {
+    /// When, in nanoseconds since the process began to record.
+    pub time_ns: u64,
+    /// How many bytes were asked for.
+    pub size: u64,
+    /// How many the device had free.
+    pub free: u64,
+    /// The number of the stack in the recording; 0 if none was recorded.
+    pub stack: u32,
+    /// The pool that they were asked of.
+    pub pool: u64,
+}
+
+/// Reads how much of the memory of each device was used in the time that is asked for, in nanoseconds since the process began to
+/// record. `progress` is told how many of its bytes are done.
+pub fn read_devices(
+    process: &ProcessRecording,
+    range: Option<Range<u64>>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Vec<DeviceHistory>, ReadError> {
+    let (Some(kinds), Some(whole)) = (DeviceKinds::of(process.dictionary()), process.time_range()) else {
+        progress(process.bytes());
+        return Ok(Vec::new());
+    };
+    let range = range.map_or(whole.clone(), |range| range.start.max(whole.start)..range.end.min(whole.end));
+    let until = Some(0..range.end);
+    let every = MemoryHeader::of(process.start()).and_then(|header| header.sample_every);
+    let mut reading =
+        Reading { axis: Axis::new(range), every, accounts: Accounts::default(), devices: BTreeMap::new() };
+    process.visit_in_time_order(until, progress, &mut |timed| {
+        if let Some(event) = kinds.see(&timed.event) {
+            reading.event(timed.thread, u64::try_from(timed.time_ns).unwrap_or(0), event);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(reading.finish(process.start()))
+}
+
+struct Reading {
+    axis: Axis,
+    /// How many bytes one sampled block stands for.
+    every: Option<u64>,
+    accounts: Accounts,
+    devices: BTreeMap<i64, Device>,
+}
+
+#[derive(Default)]
+struct Device {
+    account: Account,
+    state: Option<DeviceState>,
+    out_of_memory: Vec<OutOfMemory>,
+}
+
+impl Reading {
+    fn event(&mut self, thread: u32, time_ns: u64, event: DeviceEvent) {
+        match event {
+            DeviceEvent::Take(room) => {
+                let bytes = self.bytes(room.size);
+                self.change(room.device, time_ns, |account| account.take(room, bytes));
+            }
+            DeviceEvent::Free { device, address, waits } => {
+                self.change(device, time_ns, |account| account.free(address, waits));
+            }
+            DeviceEvent::Complete { device, address } => {
+                self.change(device, time_ns, |account| account.complete(address));
+            }
+            DeviceEvent::Reserve(room) => self.change(room.device, time_ns, |account| account.reserve(room)),
+            DeviceEvent::Release { device, address, size } => {
+                self.change(device, time_ns, |account| account.release(address, size));
+            }
+            DeviceEvent::OutOfMemory { device, size, free, stack, pool } => {
+                let device = self.devices.entry(device).or_default();
+                if time_ns >= self.axis.range.start {
+                    device.out_of_memory.push(OutOfMemory { time_ns, size, free, stack, pool });
+                }
+            }
+            DeviceEvent::AccountBegins { .. }
+            | DeviceEvent::AccountEnds
+            | DeviceEvent::Segment(_)
+            | DeviceEvent::Block { .. } => {
+                if let Some(given) = self.accounts.see(thread, time_ns, event) {
+                    self.take_account(given);
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, device: i64, time_ns: u64, change: impl FnOnce(&mut Account)) {
+        let account = &mut self.devices.entry(device).or_default().account;
+        change(account);
+        account.draw(&self.axis, time_ns);
+    }
+
+    /// How many bytes a block counts for.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, of more than nothing")]
+    fn bytes(&self, size: u64) -> u64 {
+        self.every.map_or(size, |every| stands_for(size, every).1.round() as u64)
+    }
+
+    /// An account that says nothing of a device holds for it where that has no segments.
+    fn take_account(&mut self, mut given: Given) {
+        if given.time_ns < self.axis.range.start {
+            return;
+        }
+        let (time_ns, reason) = (given.time_ns, given.reason);
+        for (number, device) in &mut self.devices {
+            let nothing = || DeviceState { time_ns, reason, ..DeviceState::default() };
+            let said = given.devices.remove(number);
+            device.state =
+                said.or_else(|| (device.account.reserved() == 0).then(nothing)).or_else(|| device.state.take());
+        }
+        for (number, state) in given.devices {
+            self.devices.entry(number).or_default().state = Some(state);
+        }
+    }
+
+    fn finish(self, start: &Start) -> Vec<DeviceHistory> {
+        let axis = &self.axis;
+        self.devices.into_iter().map(|(number, device)| device.finish(number, start, axis)).collect()
+    }
+}
+
+impl Device {
+    fn finish(self, number: i64, start: &Start, axis: &Axis) -> DeviceHistory {
+        let said = |what: &str| {
+            let name = format!("device.{number}.{what}");
+            start.options.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())
+        };
+        let mut pools: Vec<PoolHistory> = self
+            .account
+            .pools
+            .into_iter()
+            .map(|pool| {
+                let drawn = pool.curve.finish(axis);
+                PoolHistory { pool: pool.number, points: drawn.points, peak: drawn.peak }
+            })
+            .collect();
+        pools.sort_by_key(|pool| pool.pool);
+        let drawn = self.account.curve.finish(axis);
+        DeviceHistory {
+            device: number,
+            name: said("name"),
+            total: said("total").and_then(|text| text.parse().ok()),
+            points: drawn.points,
+            pools,
+            peak: drawn.peak,
+            reserved_peak: drawn.reserved_peak,
+            state: self.state,
+            out_of_memory: self.out_of_memory,
+        }
+    }
+}
