@@ -55,6 +55,7 @@ from ._native import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._include import get_include
     from ._live import counter, instant, span
     from ._memory import Memory, allocation_traceback, memory
     from ._memory_tags import memory_tag
@@ -106,6 +107,7 @@ __all__ = [
     "counter",
     "current_stack_id",
     "dump_threads",
+    "get_include",
     "instant",
     "memory",
     "memory_tag",
@@ -152,6 +154,7 @@ _LATER = {
     "OpenFrame": "_timing",
     "Timing": "_timing",
     "Problems": "_timing_problems",
+    "get_include": "_include",
     "counter": "_live",
     "instant": "_live",
     "span": "_live",

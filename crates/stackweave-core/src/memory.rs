@@ -143,8 +143,10 @@ impl EventKind {
     pub const SEGMENT_FREE: Self = Self::known("segment-free", Role::Unmap, OF_HOST);
     /// A part of a segment that grows loses the memory behind it.
     pub const SEGMENT_UNMAP: Self = Self::known("segment-unmap", Role::Unmap, OF_HOST);
-    /// Somebody has asked a host for an account: `host-snapshot(frame, stack, device)`.
-    pub const HOST_SNAPSHOT: Self = Self::known("host-snapshot", Role::Instant, const { &[FRAME, STACK, DEVICE] });
+    /// Somebody has asked a host for an account: `host-snapshot(frame, size, stack, device)`, the size being what
+    /// is in use.
+    pub const HOST_SNAPSHOT: Self =
+        Self::known("host-snapshot", Role::Instant, const { &[FRAME, SIZE, STACK, DEVICE] });
     /// A host has no memory for a request: `host-out-of-memory(frame, size, stack, device, stream, pool, free)`.
     pub const HOST_OUT_OF_MEMORY: Self = Self::known(
         "host-out-of-memory",

@@ -41,7 +41,7 @@ impl HostWords<'_> {
                 recorder.record_fixed(kinds.host[self.what.place()], words);
             }
             HostEvent::Snapshot => {
-                recorder.record_fixed(kinds.snapshot, [word(SNAPSHOT), event.stack(), device]);
+                recorder.record_fixed(kinds.snapshot, [word(SNAPSHOT), size, event.stack(), device]);
             }
             HostEvent::OutOfMemory => {
                 let frame = event.active.out_of_memory.map_or(0, RawFrame::to_bits);

@@ -19,7 +19,7 @@ pub(crate) struct HotKinds {
     pub(crate) tag: FixedKind<1>,
     /// By the place of the [`HostEvent`].
     pub(crate) host: [FixedKind<6>; HostEvent::OF_BLOCKS],
-    pub(crate) snapshot: FixedKind<3>,
+    pub(crate) snapshot: FixedKind<4>,
     pub(crate) out_of_memory: FixedKind<7>,
     pub(crate) annotate: FixedKind<4>,
     pub(crate) state: FixedKind<2>,

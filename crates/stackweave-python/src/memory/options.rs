@@ -83,6 +83,7 @@ pub(crate) fn setting_of(dict: &Bound<'_, PyDict>) -> PyResult<MemorySetting> {
         native: item(dict, "native")?.unwrap_or(usual.native),
         python_allocators: item(dict, "python_allocators")?.unwrap_or(usual.python_allocators),
         free_stacks: item(dict, "free_stacks")?.unwrap_or(usual.free_stacks),
+        own_memory: item(dict, "own_memory")?.unwrap_or(usual.own_memory),
         mappings: item(dict, "mappings")?.unwrap_or(usual.mappings),
         depth: item(dict, "depth")?.unwrap_or(usual.depth),
         temporary: item(dict, "temporary")?.unwrap_or(usual.temporary),

@@ -21,7 +21,11 @@ pub(super) fn options_of(given: &Bound<'_, PyDict>) -> PyResult<Options> {
     let flush_every: f64 = value("flush_every")?.extract()?;
     // What only some recordings have: phases, and a clock of the program's, whose nanoseconds are the recording's.
     let is = |name: &str| given.get_item(name)?.map_or(Ok(false), |value| value.extract());
-    let extra = if is("timing")? { BTreeMap::from([("timing".to_owned(), "1".to_owned())]) } else { BTreeMap::new() };
+    let said = given.get_item("extra")?.map(|value| value.extract()).transpose()?;
+    let mut extra: BTreeMap<String, String> = said.unwrap_or_default();
+    if is("timing")? {
+        extra.insert("timing".to_owned(), "1".to_owned());
+    }
     Ok(Options {
         memory: value("memory")?.extract()?,
         when_full: if value("drop")?.extract()? { WhenFull::Drop } else { WhenFull::Block },
