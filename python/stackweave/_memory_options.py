@@ -57,6 +57,8 @@ def recorder_options(given: dict[str, Any]) -> dict[str, Any]:
         "python_allocators": flag("python_allocators", given["python_allocators"]),
         "free_stacks": flag("free_stacks", given["free_stacks"]),
         "mappings": flag("mappings", given["mappings"]),
+        # Said only if it is not: programs that are started from here record their own.
+        **({} if flag("own_memory", given["own_memory"]) else {"own_memory": False}),
         "depth": optional_count("depth", given["depth"]),
         "temporary": count_of("temporary", given["temporary"]),
         "curve_every": seconds_of("curve_every", given["curve_every"]),

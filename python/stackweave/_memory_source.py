@@ -21,6 +21,7 @@ OPTIONS: dict[str, Any] = {
     "sample_every": SAMPLE_EVERY,
     "free_stacks": False,
     "mappings": True,
+    "own_memory": True,
     "depth": None,
     "temporary": 1,
     "curve_every": 0.02,

@@ -1,0 +1,152 @@
+"""CUDA's memory as it feeds a recording."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .._native import StackweaveError
+from ._cuda_build import built_library
+from ._cuda_hook import CudaHook
+from ._cuda_torch import device_entries, usable_torch
+
+if TYPE_CHECKING:
+    from .._sources import SourcedRecording
+    from ._cuda_memory import CudaMemory
+
+#: Why the state of the allocator is told, if not because the recording ends.
+OUT_OF_MEMORY, ASKED = 1, 2
+
+
+class CudaSource:
+    """Tells of every event of torch's CUDA allocator. There can be one at a time."""
+
+    __slots__ = ("_has_begun", "_process", "_recording", "hook", "problem")
+
+    current: ClassVar[SourcedRecording | None] = None
+    one: ClassVar[str] = "one"
+    outlasts_failures: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        #: From when it is made ready on.
+        self.hook: CudaHook | None = None
+        #: Why it records nothing, although it should.
+        self.problem: str | None = None
+        self._recording: CudaMemory | None = None
+        self._has_begun = False
+        self._process = 0
+
+    def make_ready(self) -> dict[str, str]:
+        """All that can fail, or take long, before there is a recording. Gives what is known of the devices."""
+        torch = usable_torch()
+        self.hook = _loaded_hook(built_library(torch))
+        return device_entries(torch)
+
+    def prepare(self, recording: SourcedRecording) -> None:
+        self._recording = recording  # type: ignore[assignment]
+        self._process = os.getpid()
+        if self.hook is not None and self.hook.is_ready():
+            self._attach()
+
+    def begin(self) -> None:
+        if self.hook is not None and self.hook.is_ready():
+            self.hook.begin()
+            self._has_begun = True
+        else:
+            _begin_with_cuda()
+
+    def begin_late(self) -> None:
+        """CUDA is there now. It has begun without us, if it was initialised twice, which changes nothing."""
+        recording, hook = self._recording, self.hook
+        if self._has_begun or recording is None or hook is None or self._process != os.getpid():
+            return
+        try:
+            self._attach()
+            hook.begin()
+            self._has_begun = True
+            recording._say_devices(device_entries(sys.modules["torch"]))
+        except Exception as error:
+            self.problem = str(error)
+            print(f"stackweave: {error}", file=sys.stderr)
+
+    def tell_state(self, reason: int) -> None:
+        if self._has_begun and self.hook is not None and self._process == os.getpid():
+            self.hook.tell_state(reason)
+
+    def out_of_memory(self, device: int, asked: int, total: int, free: int) -> None:
+        recording = self._recording
+        if self._has_begun and recording is not None and self._process == os.getpid():
+            recording._out_of_memory(device, asked, total, free)
+
+    def end(self) -> None:
+        hook, has_begun = self.hook, self._has_begun
+        self._has_begun = False
+        self._recording = None
+        if has_begun and hook is not None and self._process == os.getpid():
+            try:
+                hook.end(with_state=True)
+            except StackweaveError as error:
+                self.problem = str(error)
+
+    def leave(self) -> None:
+        hook, has_begun = self.hook, self._has_begun
+        self._has_begun = False
+        self._recording = None
+        if has_begun and hook is not None and self._process == os.getpid():
+            hook.end(with_state=False)
+
+    def pause(self) -> None:
+        """The recorder leaves out what it is told."""
+
+    def resume(self) -> None: ...
+
+    def forked(self) -> None:
+        """A child has no CUDA."""
+        self._has_begun = False
+        self.hook = None
+
+    def _attach(self) -> None:
+        if self.hook is not None:
+            self.hook.attach()
+            _observe_out_of_memory(sys.modules["torch"])
+
+
+@functools.cache
+def _loaded_hook(path: str) -> CudaHook:
+    return CudaHook(path)
+
+
+def _current() -> CudaSource | None:
+    recording = CudaSource.current
+    return None if recording is None else getattr(recording, "_cuda_source", None)
+
+
+@functools.cache
+def _begin_with_cuda() -> None:
+    """Once in a process: torch keeps what is to be done when it initialises CUDA."""
+    sys.modules["torch"].cuda._lazy_call(_cuda_begins)
+
+
+def _cuda_begins() -> None:
+    source = _current()
+    if source is not None:
+        source.begin_late()
+
+
+@functools.cache
+def _observe_out_of_memory(torch: Any) -> None:
+    """Once in a process: it can't be taken back."""
+    observe = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
+    if observe is not None:
+        observe(_out_of_memory)
+
+
+def _out_of_memory(device: int, asked: int, total: int, free: int) -> None:
+    """Called by torch, without a lock of its own, before it raises. What we do must not be seen by the program."""
+    with contextlib.suppress(Exception):
+        source = _current()
+        if source is not None:
+            source.out_of_memory(device, asked, total, free)

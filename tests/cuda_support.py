@@ -1,0 +1,154 @@
+"""What the tests of CUDA's memory share: a torch of our own that has an allocator, a hook, and no device."""
+
+import atexit
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+import types
+import unittest
+
+from stackweave.torch import _cuda_build
+
+NATIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native", "fake_torch")
+ACTIONS = (
+    "alloc",
+    "free_requested",
+    "free_completed",
+    "segment_alloc",
+    "segment_free",
+    "segment_map",
+    "segment_unmap",
+    "snapshot",
+    "oom",
+    "annotate",
+)
+#: What is told, by its number, as torch calls it where it has a name for it.
+TOLD = dict(
+    enumerate(
+        (
+            *("alloc", "free", "segment_alloc", "segment_free", "present", "free_requested", "free_completed"),
+            *("segment_present", "segment_map", "segment_unmap", "snapshot", "oom", "annotate", "tag"),
+            *("state_begin", "segment_state", "block_state", "state_end"),
+        ),
+        1,
+    )
+)
+STATES = {"state_begin", "segment_state", "block_state", "state_end"}
+PRESENT = {"present", "segment_present"}
+
+
+class Event(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int32) for name in ("action", "device")),
+        *((name, ctypes.c_uint64) for name in ("address", "size", "stream", "pool")),
+    ]
+
+
+class Told(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int32) for name in ("what", "has_place")),
+        *((name, ctypes.c_uint64) for name in ("address", "bytes")),
+        ("device", ctypes.c_int64),
+        *((name, ctypes.c_uint64) for name in ("stream", "pool", "asked", "flags")),
+        ("text", ctypes.c_char * 64),
+    ]
+
+
+class FakeDevices:
+    """Drives the allocator, from Python."""
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+        #: Calls of this one hold the GIL.
+        self.held = ctypes.PyDLL(path)
+        for library in (self.library, self.held):
+            number = ctypes.c_uint64
+            library.fake_take.argtypes = [ctypes.c_int, number, number, number]
+            library.fake_take.restype = number
+            library.fake_give.argtypes = [ctypes.c_int, number]
+            library.fake_use_on.argtypes = [ctypes.c_int, number, number]
+            library.fake_limit.argtypes = [ctypes.c_int, number]
+            if hasattr(library, "fake_annotate"):
+                library.fake_annotate.argtypes = [ctypes.c_int, number, ctypes.c_char_p]
+            library.fake_text.argtypes = [ctypes.c_char_p]
+            for name in ("fake_events", "fake_everything_told"):
+                getattr(library, name).restype = ctypes.c_size_t
+                getattr(library, name).argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+    def take(self, size, device=0, stream=0, pool=0):
+        return self.library.fake_take(device, size, stream, pool)
+
+    def give(self, address, device=0):
+        self.library.fake_give(device, address)
+
+    def events(self):
+        """Of each device, in their order: what happened, and its figures."""
+        return [
+            (ACTIONS[event.action], event.device, event.address, event.size, event.stream, event.pool)
+            for event in self._all("fake_events", Event)
+        ]
+
+    def told(self):
+        return self._all("fake_everything_told", Told)
+
+    def _all(self, function, kind):
+        ask = getattr(self.library, function)
+        found = (kind * ask(None, 0))()
+        ask(found, len(found))
+        return list(found)
+
+
+def in_short(told):
+    return (TOLD[told.what], told.device, told.address, told.bytes, told.stream, told.pool)
+
+
+def build_torch(folder, *flags):
+    """A folder like that of torch, and one beside it like that of CUDA. Gives the first."""
+    compiler = _cuda_build.find_compiler()
+    if not compiler:
+        raise unittest.SkipTest("there is no C++ compiler")
+    torch = os.path.join(folder, "torch")
+    shutil.copytree(os.path.join(NATIVE, "include"), os.path.join(torch, "include"))
+    os.mkdir(os.path.join(torch, "lib"))
+    shutil.copy(os.path.join(NATIVE, "torch_stand_in.py"), os.path.join(torch, "__init__.py"))
+    cuda = os.path.join(folder, "nvidia", "cu13", "include")
+    os.makedirs(cuda)
+    with open(os.path.join(cuda, "cuda_runtime_api.h"), "w") as file:
+        file.write("#define CUDART_VERSION 13000\n")
+    # Each function stays a frame of its own: it must not jump to the one that it calls last.
+    options = ["-std=c++17", "-O1", "-g", "-fPIC", "-shared", "-fno-optimize-sibling-calls", *flags]
+    includes = [f"-I{_cuda_build.INCLUDE}", f"-I{os.path.join(torch, 'include')}"]
+    for name, source in {"c10": os.devnull, "c10_cuda": os.path.join(NATIVE, "stand_in.cpp")}.items():
+        output = os.path.join(torch, "lib", f"lib{name}.so")
+        subprocess.run([*compiler, *options, *includes, "-x", "c++", source, "-o", output, "-pthread"], check=True)
+    return torch
+
+
+@functools.cache
+def fake_torch(*flags):
+    folder = tempfile.mkdtemp(prefix="stackweave-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return build_torch(folder, *flags)
+
+
+def torch_module(folder):
+    """As much of the module as a build needs."""
+    return types.SimpleNamespace(
+        __file__=os.path.join(folder, "__init__.py"),
+        __version__="0.0.0+fake",
+        version=types.SimpleNamespace(cuda="13.0", hip=None),
+    )
+
+
+@functools.cache
+def fake_hook(*flags):
+    """The devices, and the library of the hook, which tells them what it would tell a recorder."""
+    folder = fake_torch(*flags)
+    output = os.path.join(folder, "hook.so")
+    compiler = [*_cuda_build.find_compiler(), *flags]
+    subprocess.run(_cuda_build.command_of(torch_module(folder), compiler, "c++17", output), check=True)
+    devices = FakeDevices(os.path.join(folder, "lib", "libc10_cuda.so"))
+    return devices, output

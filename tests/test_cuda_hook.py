@@ -1,0 +1,373 @@
+"""The hook in the CUDA allocator tells what happens there, all of it and in order, whatever other threads do."""
+
+import ctypes
+import os
+import random
+import subprocess
+import sys
+import threading
+import unittest
+
+from stackweave import StackweaveError
+from stackweave.torch._cuda_hook import CudaHook
+from tests import cuda_support
+from tests.cuda_support import PRESENT, STATES, in_short
+from tests.support import ROOT
+
+#: With which the allocator is built: a subprocess tests another one.
+FLAGS = tuple(filter(None, os.environ.get("STACKWEAVE_FAKE_TORCH", "").split()))
+IS_OLD = bool(FLAGS)
+DEVICES = 3
+
+
+class HookCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        devices, path = cuda_support.fake_hook(*FLAGS)
+        cls.devices, cls.library = devices, devices.library
+        cls.hook = CudaHook(path)
+        cls.library.fake_init(DEVICES)
+        cls.hook._call("attach", ctypes.cast(cls.library.fake_tell, ctypes.c_void_p))
+
+    def setUp(self):
+        self.library.fake_forget_events()
+        self.addCleanup(self.clean_up)
+        self.taken = []
+
+    def clean_up(self):
+        self.hook.end(with_state=False)
+        self.library.fake_between_devices(None)
+        for device, address in self.taken:
+            self.devices.give(address, device)
+        for device in range(DEVICES):
+            self.library.fake_streams_are_done(device)
+            self.library.fake_empty_cache(device)
+            self.library.fake_expand(device, 0)
+            self.devices.library.fake_limit(device, 1 << 36)
+        self.library.fake_text(b"")
+
+    def take(self, size, device=0, **where):
+        address = self.devices.take(size, device, **where)
+        self.taken.append((device, address))
+        return address
+
+    def give(self, address, device=0):
+        self.taken.remove((device, address))
+        self.devices.give(address, device)
+
+    def told(self, but=()):
+        return [in_short(told) for told in self.devices.told() if in_short(told)[0] not in but]
+
+    def of_the_program(self):
+        """What happened, without the snapshots that are ours, and what was told, without what we add: by device."""
+        happened = [event for event in self.devices.events() if event[0] != "snapshot"]
+        told = self.told(but={*STATES, *PRESENT, "tag", "annotate", "snapshot"})
+        if IS_OLD:  # it does not say
+            happened = [(*event[:5], 0) for event in happened]
+        by_device = [
+            [[event for event in all_ if event[1] == device] for device in range(DEVICES)] for all_ in (happened, told)
+        ]
+        return by_device
+
+
+class Events(HookCase):
+    def test_each_event_is_told_with_its_figures(self):
+        self.hook.begin()
+        self.program()
+        self.hook.end(with_state=True)
+        happened, told = self.of_the_program()
+        self.assertEqual(told, happened)
+        actions = {event[0] for events in told for event in events}
+        expected = {"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "oom"}
+        self.assertEqual(actions, expected | {"segment_map", "segment_unmap"})
+        self.assertTrue(all(told.has_place for told in self.devices.told() if in_short(told)[0] in actions))
+
+    def program(self):
+        chosen = random.Random(1)
+        blocks = []
+        for number in range(2000):
+            device = chosen.randrange(DEVICES)
+            if blocks and chosen.random() < 0.48:
+                device, address = blocks.pop(chosen.randrange(len(blocks)))
+                if chosen.random() < 0.3:
+                    self.library.fake_use_on(device, address, 77)
+                self.give(address, device)
+            else:
+                pool = chosen.choice([0, 0, 5, 9 << 32])
+                blocks.append(
+                    (device, self.take(chosen.randrange(1, 1 << 22), device, stream=chosen.choice([0, 8]), pool=pool))
+                )
+            if number % 100 == 0:
+                self.library.fake_streams_are_done(device)
+                self.library.fake_empty_cache(device)
+                self.library.fake_expand(device, number % 200 == 0)
+        self.devices.library.fake_limit(0, 1 << 20)
+        self.assertEqual(self.devices.take(1 << 30), 0)
+
+    def test_nothing_is_told_before_and_after(self):
+        self.take(1000)
+        self.hook.begin()
+        self.hook.end(with_state=False)
+        self.take(1000)
+        self.assertEqual(self.told(but=PRESENT), [])
+
+    def test_pools_are_one_number(self):
+        if IS_OLD:
+            self.skipTest("it does not say")
+        self.hook.begin()
+        for pool in (0, 7, 3 << 32):
+            self.take(100, pool=pool)
+        pools = [event[5] for event in self.told() if event[0] == "alloc"]
+        self.assertEqual(pools, [0, 7, 1 << 63 | 3])
+
+    def test_a_snapshot_of_the_program_is_told_and_ours_are_not(self):
+        self.take(1000, 1)
+        self.hook.begin()
+        self.hook.tell_state(2)
+        self.assertNotIn("snapshot", {event[0] for event in self.told()})
+        self.library.fake_snapshot()
+        snapshots = [event[:4] for event in self.told() if event[0] == "snapshot"]
+        self.assertEqual(snapshots, [("snapshot", 0, 0, 0), ("snapshot", 1, 0, 1024), ("snapshot", 2, 0, 0)])
+        self.hook.end(with_state=True)
+        self.assertEqual(len([event for event in self.told() if event[0] == "snapshot"]), 3)
+
+    def test_texts_are_tags_of_their_thread_and_told_when_they_change(self):
+        if IS_OLD:
+            self.skipTest("it has none")
+        self.hook.begin()
+        self.take(1)
+        for text in (b"forward", b"forward", b"backward", b"", b""):
+            self.library.fake_text(text)
+            self.take(1)
+
+        def elsewhere():
+            self.library.fake_text(b"other")
+            self.take(1)
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        self.take(1)
+        texts = [told.text for told in self.devices.told() if in_short(told)[0] == "tag"]
+        self.assertEqual(texts, [b"forward", b"backward", b"", b"other"])
+
+    def test_a_tag_is_told_again_in_the_next_recording(self):
+        if IS_OLD:
+            self.skipTest("it has none")
+        self.library.fake_text(b"forward")
+        for _ in range(2):
+            self.hook.begin()
+            self.take(1)
+            self.hook.end(with_state=False)
+        self.assertEqual([told.text for told in self.devices.told() if told.text], [b"forward"] * 2)
+
+    def test_annotations_have_their_text_and_leave_the_tag(self):
+        if IS_OLD:
+            self.skipTest("it has none")
+        self.hook.begin()
+        address = self.take(100, 1)
+        self.library.fake_annotate(1, address, b"weights")
+        self.take(100)
+        (told,) = [told for told in self.devices.told() if told.text]
+        self.assertEqual((in_short(told)[:3], told.text), (("annotate", 1, address), b"weights"))
+
+
+class Beginnings(HookCase):
+    def test_what_is_there_is_told_first(self):
+        here = self.take(1000)
+        there = self.take(3 << 20, 2, stream=8)
+        gone = self.take(512)
+        self.give(gone)
+        waiting = self.take(700)
+        self.library.fake_use_on(0, waiting, 77)
+        self.give(waiting)
+        self.library.fake_forget_events()
+        self.hook.begin()
+        told = self.told()
+        self.assertEqual(
+            told,
+            [
+                ("segment_present", 0, here, 2 << 20, 0, 0),
+                ("present", 0, here, 1000, 0, 0),
+                ("segment_present", 2, there, 4 << 20, 8, 0),
+                ("present", 2, there, 3 << 20, 8, 0),
+            ],
+            "neither free blocks nor those that were given back",
+        )
+        self.library.fake_streams_are_done(0)
+        later = self.take(200)
+        self.assertEqual(self.told()[4:], [("free_completed", 0, waiting, 700, 0, 0), ("alloc", 0, later, 200, 0, 0)])
+
+    def test_other_threads_do_not_overtake_what_is_there(self):
+        """A hook of a device that was looked at waits until that is told, and not longer."""
+        self.take(1000)
+        self.take(1000, 2)
+        threads, waits = [], self.hook.counts()[0]
+
+        @ctypes.CFUNCTYPE(None, ctypes.c_int)
+        def between(next_device):
+            if next_device == 1 and not threads:
+                threads.append(threading.Thread(target=self.take, args=(5000,)))
+                threads[0].start()
+                while self.hook.counts()[0] == waits:
+                    pass
+
+        self.library.fake_between_devices(between)
+        self.library.fake_forget_events()
+        self.hook.begin()
+        threads[0].join()
+        names = [event[0] for event in self.told()]
+        self.assertEqual(names, ["segment_present", "present", "segment_present", "present", "alloc"])
+
+    def test_a_hook_that_would_wait_for_ever_does_not(self):
+        """As if who looks needed a lock whose holder waits for the hook. The beginning is exact all the same."""
+        self.take(1000)
+        lost = self.hook.counts()[1]
+        seen = []
+
+        @ctypes.CFUNCTYPE(None, ctypes.c_int)
+        def between(next_device):
+            if next_device == 1 and not seen:
+                seen.append(True)
+                thread = threading.Thread(target=self.take, args=(5000,))
+                thread.start()
+                thread.join()
+
+        self.library.fake_between_devices(between)
+        self.library.fake_forget_events()
+        self.hook.begin()
+        self.assertEqual(self.hook.counts()[1:], (lost + 1, 0))
+        told = self.told()
+        self.assertEqual([(event[0], event[3]) for event in told][1:], [("present", 1000), ("present", 5000)])
+        self.take(1)
+        self.assertEqual(self.told()[-1][0], "alloc")
+
+    def test_threads_that_hold_the_gil_or_not_begin_and_end_together(self):
+        """Nothing hangs, and each recording has what happened between its beginning and its end, device by device."""
+        stopping = threading.Event()
+
+        def work(library, device, seed):
+            chosen, mine = random.Random(seed), []
+            while not stopping.is_set():
+                for _ in range(20):
+                    mine.append(library.fake_take(device, chosen.randrange(1, 1 << 20), 0, 0))
+                while mine:
+                    library.fake_give(device, mine.pop())
+
+        libraries = (self.devices.library, self.devices.held)
+        threads = [
+            threading.Thread(target=work, args=(libraries[number % 2], number % DEVICES, number)) for number in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(20):
+                self.library.fake_forget_events()
+                self.hook.begin()
+                self.take(100, 1)
+                self.hook.tell_state(2)
+                self.hook.end(with_state=True)
+                self.assert_exact()
+        finally:
+            stopping.set()
+            for thread in threads:
+                thread.join()
+
+    def assert_exact(self):
+        """A ledger of what was told, from what was there on, ends with the blocks that the allocator had."""
+        told = self.told()
+        for device in range(DEVICES):
+            of_device = [event for event in told if event[1] == device]
+            live, segments = {}, {}
+            for event in of_device:
+                name, _, address, size, *_ = event
+                if name in ("present", "alloc"):
+                    self.assertNotIn(address, live, event)
+                    live[address] = size
+                elif name == "free_requested":
+                    self.assertEqual(live.pop(address, None), size, event)
+                elif name in ("segment_present", "segment_alloc"):
+                    segments[address] = size
+                elif name == "segment_free":
+                    self.assertEqual(segments.pop(address, None), size, event)
+            last = len(told) - 1 - [event[0] for event in reversed(told)].index("state_begin")
+            rows = [row for row in self.devices.told()[last:] if row.device == device]
+            in_use = {row.address: row.asked for row in rows if in_short(row)[0] == "block_state" and row.flags & 1}
+            self.assertEqual(live, in_use)
+            self.assertEqual(segments, {row.address: row.bytes for row in rows if in_short(row)[0] == "segment_state"})
+
+
+class States(HookCase):
+    def test_an_account_has_all_segments_and_blocks(self):
+        self.hook.begin()
+        first = self.take(1000)
+        second = self.take(600)
+        waiting = self.take(100)
+        self.library.fake_use_on(0, waiting, 77)
+        self.give(waiting)
+        self.library.fake_expand(1, 1)
+        other = self.take(5 << 20, 1, stream=8)
+        self.give(first)
+        self.library.fake_forget_events()
+        self.hook.tell_state(1)
+        rows = self.devices.told()
+        shown = [(in_short(row)[:4], row.stream, row.asked, row.flags) for row in rows]
+        self.assertEqual(
+            shown,
+            [
+                (("state_begin", 0, 0, 0), 0, 0, 1),
+                (("segment_state", 0, first, 2 << 20), 0, 0, 0),
+                (("block_state", 0, first, 1024), 0, 1000, 0),
+                (("block_state", 0, second, 1024), 0, 600, 3),
+                (("block_state", 0, waiting, 512), 0, 100, 2),
+                (("block_state", 0, waiting + 512, (2 << 20) - 2560), 0, 0, 0),
+                (("segment_state", 1, other, 6 << 20), 8, 0, 3),
+                (("block_state", 1, other, 5 << 20), 8, 5 << 20, 3),
+                (("block_state", 1, other + (5 << 20), 1 << 20), 8, 0, 0),
+                (("state_end", 0, 0, 0), 0, 0, 0),
+            ],
+        )
+        self.take(1)
+        self.assertEqual(self.told()[-1][0], "alloc", "it goes on")
+
+    def test_an_end_has_one_and_is_the_end(self):
+        self.hook.begin()
+        self.take(1000)
+        self.hook.end(with_state=True)
+        names = [event[0] for event in self.told()]
+        self.assertEqual(names[2:], ["state_begin", "segment_state", "block_state", "block_state", "state_end"])
+        self.hook.end(with_state=True)
+        self.assertEqual(len(self.told()), len(names))
+        with self.assertRaisesRegex(StackweaveError, "nothing is recorded"):
+            self.hook.tell_state(2)
+
+    def test_a_child_tells_nothing(self):
+        self.hook.begin()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                before = len(self.told())
+                self.devices.take(100)
+                self.hook.end(with_state=False)
+                status = int(len(self.told()) != before)
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.take(100)
+        self.assertEqual(self.told()[-1][0], "alloc")
+
+
+@unittest.skipIf(IS_OLD, "this is it")
+class OldTorch(unittest.TestCase):
+    def test_one_without_texts_pools_and_annotations_is_recorded_too(self):
+        cuda_support.fake_torch()
+        command = [sys.executable, "-m", "unittest", "tests.test_cuda_hook"]
+        environment = {**os.environ, "STACKWEAVE_FAKE_TORCH": "-DFAKE_TORCH_IS_OLD"}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("skipped=5", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

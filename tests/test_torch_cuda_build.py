@@ -1,0 +1,115 @@
+"""The hook for CUDA's memory builds against the real torch, and works with its headers: no device is needed."""
+
+import contextlib
+import io
+import os
+import subprocess
+import unittest
+from unittest import mock
+
+from stackweave import StackweaveError
+from stackweave.torch import _cuda_build
+from stackweave.torch._cuda_hook import CudaHook
+from stackweave.torch._cuda_memory import CudaMemory
+from tests.cuda_support import NATIVE
+from tests.recordings import RecordingCase
+from tests.torch_dynamo_support import HAS_TORCH
+
+#: Puts our allocator in the place of torch's, and compares what the hook tells with what it did.
+PROGRAM = """
+import ctypes, sys
+import torch
+from stackweave.torch._cuda_hook import CudaHook
+from tests.cuda_support import PRESENT, STATES, FakeDevices, in_short
+
+devices = FakeDevices(sys.argv[2])
+hook = CudaHook(sys.argv[3])
+devices.library.fake_install()
+devices.library.fake_init(2)
+assert hook.is_ready()
+before = devices.take(1000, 1)
+devices.library.fake_forget_events()
+hook._call("attach", ctypes.cast(devices.library.fake_tell, ctypes.c_void_p))
+hook.begin()
+devices.library.fake_text(b"forward")
+blocks = [(number % 2, devices.take(number * 1000 + 1, number % 2, 8, number % 3)) for number in range(200)]
+devices.library.fake_text(b"")
+devices.library.fake_use_on(0, blocks[0][1], 9)
+for device, address in blocks:
+    devices.give(address, device)
+devices.library.fake_streams_are_done(0)
+devices.library.fake_empty_cache(0)
+devices.library.fake_limit(0, 1 << 20)
+devices.take(1 << 30)
+hook.end(with_state=True)
+told = [in_short(told) for told in devices.told()]
+ours = {*PRESENT, *STATES, "tag"}
+happened = [event for event in devices.events() if event[0] != "snapshot"]
+assert [event for event in told if event[0] not in ours] == happened, (told, happened)
+assert told[:2] == [("segment_present", 1, before, 2 << 20, 0, 0), ("present", 1, before, 1000, 0, 0)], told[:2]
+names = [event[0] for event in told]
+rows = names[names.index("state_begin") :]
+assert (rows[1], rows[-1]) == ("segment_state", "state_end") and set(rows) == STATES, rows
+assert [told.text for told in devices.told() if in_short(told)[0] == "tag"] == [b"forward", b""]
+devices.library.fake_forget_events()
+if hasattr(torch._C, "_cuda_memoryMetadataSupported"):
+    hook.begin()
+    devices.library.fake_annotate(1, before, b"weights")
+    (said,) = [told for told in devices.told() if told.text]
+    assert (in_short(said)[0], said.address, said.text) == ("annotate", before, b"weights")
+print(len(happened))
+"""
+
+
+@unittest.skipUnless(HAS_TORCH, "torch is not installed")
+class Builds(RecordingCase):
+    @classmethod
+    def setUpClass(cls):
+        global torch
+        import torch
+
+        if torch.version.cuda is None:
+            raise unittest.SkipTest("this torch was built without CUDA")
+        if not _cuda_build.find_compiler():
+            raise unittest.SkipTest("there is no C++ compiler")
+
+    def setUp(self):
+        super().setUp()
+        changed = mock.patch.dict(os.environ, {_cuda_build.CACHE: self.folder})
+        changed.start()
+        self.addCleanup(changed.stop)
+
+    def built(self):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            return _cuda_build.built_library(torch), said.getvalue()
+
+    def test_it_is_built_once_and_tells_what_an_allocator_does(self):
+        path, said = self.built()
+        self.assertRegex(said, r"^stackweave: \S+ builds the CUDA hook for torch \S+, once\nstackweave: it took .* s, ")
+        self.assertEqual(self.built(), (path, ""))
+        self.assertEqual(os.listdir(self.folder), [os.path.basename(path)])
+        devices = os.path.join(self.folder, "devices.so")
+        command = _cuda_build.command_of(torch, _cuda_build.find_compiler(), _cuda_build.STANDARDS[0], devices)
+        command[command.index(_cuda_build.SOURCE)] = os.path.join(NATIVE, "real.cpp")
+        subprocess.run([*command, "-O1", "-w"], check=True)
+        self.assertGreater(int(self.run_script(PROGRAM, devices, path)), 400)
+
+    def test_it_loads_and_waits_for_devices(self):
+        hook = CudaHook(self.built()[0])
+        if torch.cuda.is_available():
+            self.skipTest("there are devices")
+        self.assertFalse(hook.is_ready())
+        with self.assertRaisesRegex(StackweaveError, "the allocator is not initialised"):
+            hook.attach()
+
+    def test_without_a_device_nothing_is_recorded(self):
+        if torch.cuda.is_available():
+            self.skipTest("there are devices")
+        with self.assertRaisesRegex(StackweaveError, "torch finds no CUDA device here"):
+            CudaMemory(self.path).start()
+        self.assertEqual(self.files(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
