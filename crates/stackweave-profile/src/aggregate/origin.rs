@@ -46,6 +46,7 @@ impl Place<'_> {
             FrameKind::Python if self.is_interpreters_python() => Origin::Interpreter,
             FrameKind::Python if is_library_file(self.path) => Origin::Library,
             FrameKind::Native if self.is_interpreters_code() => Origin::Interpreter,
+            FrameKind::Native if self.is_backward_node() => Origin::Program,
             FrameKind::Native if is_library_module(self.path) => Origin::Library,
             _ => Origin::Program,
         }
@@ -64,7 +65,17 @@ impl Place<'_> {
 
     fn is_interpreters_code(self) -> bool {
         let file = file_name(self.path);
-        is_interpreter(file) || is_own_library(self.path, file) || PROCESS_STARTERS.contains(&self.name)
+        // Where the C library has no symbols, what starts a process is unknown, and says nothing.
+        let is_nameless_libc = || file.starts_with("libc.so") && is_nameless(self.name, file);
+        is_interpreter(file)
+            || is_own_library(self.path, file)
+            || PROCESS_STARTERS.contains(&self.name)
+            || is_nameless_libc()
+    }
+
+    /// The step of a program's own graph that `PyTorch` runs backward: on threads where nothing else is the program's.
+    fn is_backward_node(self) -> bool {
+        self.name.starts_with("torch::autograd::generated::") && self.name.contains("::apply(")
     }
 }
 
@@ -73,7 +84,7 @@ const THREAD_STARTERS: [&str; 6] =
     ["Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run", "_bootstrap", "_bootstrap_inner", "run"];
 
 /// What runs `main`, and a thread's first function.
-const PROCESS_STARTERS: [&str; 10] = [
+const PROCESS_STARTERS: [&str; 11] = [
     "_start",
     "__libc_start_main",
     "__libc_start_main_impl",
@@ -84,10 +95,16 @@ const PROCESS_STARTERS: [&str; 10] = [
     "clone",
     "clone3",
     "__clone3",
+    "execute_native_thread_routine",
 ];
 
 const SYSTEM_FOLDERS: [&str; 6] = ["/lib/", "/lib32/", "/lib64/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/"];
 const LOCAL_FOLDERS: [&str; 3] = ["/usr/local/lib/", "/usr/local/lib64/", "/usr/libexec/"];
+
+/// `libc.so.6+0x2a150`.
+fn is_nameless(name: &str, file: &str) -> bool {
+    name.strip_prefix(file).is_some_and(|rest| rest.starts_with("+0x"))
+}
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
@@ -200,24 +217,35 @@ mod tests {
             ("main", "/opt/bin/python"),
             ("__libc_start_call_main", "/lib/x86_64-linux-gnu/libc.so.6"),
             ("start_thread", "/lib/x86_64-linux-gnu/libc.so.6"),
+            ("libc.so.6+0x2a150", "/lib/x86_64-linux-gnu/libc.so.6"),
+            ("execute_native_thread_routine", "/lib/x86_64-linux-gnu/libstdc++.so.6"),
             ("capture", "/venv/lib/python3.11/site-packages/stackweave/_native.abi3.so"),
             ("sw_capture", "/opt/lib/libstackweave.so"),
         ];
-        assert_eq!(origins(FrameKind::Native, &interpreter), [Origin::Interpreter; 8]);
+        assert_eq!(origins(FrameKind::Native, &interpreter), [Origin::Interpreter; 10]);
         let library = [
             ("qsort", "/lib/x86_64-linux-gnu/libc.so.6"),
             ("sgemm_", "/venv/lib/python3.11/site-packages/numpy.libs/libopenblas.so"),
             ("scan_once", "/opt/py/lib/python3.12/lib-dynload/_json.cpython-312-x86_64-linux-gnu.so"),
             ("clock_gettime", "[vdso]"),
+            ("libm.so.6+0x2a150", "/lib/x86_64-linux-gnu/libm.so.6"),
+            (
+                "torch::autograd::Engine::thread_init(int)",
+                "/venv/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so",
+            ),
         ];
-        assert_eq!(origins(FrameKind::Native, &library), [Origin::Library; 4]);
+        assert_eq!(origins(FrameKind::Native, &library), [Origin::Library; 6]);
         let program = [
             ("main", "/usr/bin/server"),
             ("step", "/srv/me/app/build/libapp.so"),
             ("main", "/srv/me/pythonista"),
             ("jitted", ""),
+            (
+                "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)",
+                "/venv/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so",
+            ),
         ];
-        assert_eq!(origins(FrameKind::Native, &program), [Origin::Program; 4]);
+        assert_eq!(origins(FrameKind::Native, &program), [Origin::Program; 5]);
     }
 
     #[test]
