@@ -115,13 +115,6 @@ class CudaMemory(MemoryReading):
             self._cuda_source.tell_state(ASKED)
         super()._dump_quietly()
 
-    def _say_devices(self, entries: dict[str, str]) -> None:
-        """What is known of the devices only now that CUDA is initialised."""
-        say = getattr(self, "_say", None)
-        if say is not None:
-            for name, value in entries.items():
-                say(name, value)
-
     def _out_of_memory(self, device: int, asked: int, total: int, free: int) -> None:
         self._out_of_memories += 1
         number = self._out_of_memories

@@ -67,7 +67,6 @@ class CudaSource:
             self._attach()
             hook.begin()
             self._has_begun = True
-            recording._say_devices(device_entries(sys.modules["torch"]))
         except Exception as error:
             self.problem = str(error)
             print(f"stackweave: {error}", file=sys.stderr)

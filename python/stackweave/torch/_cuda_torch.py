@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import importlib
+import os
+import re
 from typing import Any
 
 from .._native import StackweaveError
+
+#: Where the driver tells of its devices.
+DRIVER = "/proc/driver/nvidia/gpus"
 
 
 def usable_torch() -> Any:
@@ -36,12 +42,27 @@ def usable_torch() -> Any:
 
 
 def device_entries(torch: Any) -> dict[str, str]:
-    """Names and sizes of the devices. Nothing as long as torch has not looked at them: we do not have it do so."""
+    """Names and sizes of the devices. Little as long as torch has not looked at them: we do not have it do so."""
+    count = torch.cuda.device_count()
     if not torch.cuda.is_initialized():
-        return {}
+        name = _name_of_all()
+        return {} if name is None else {f"device.{device}.name": name for device in range(count)}
     found = {}
-    for device in range(torch.cuda.device_count()):
+    for device in range(count):
         properties = torch.cuda.get_device_properties(device)
         found[f"device.{device}.name"] = str(properties.name)
         found[f"device.{device}.total"] = str(properties.total_memory)
     return found
+
+
+def _name_of_all() -> str | None:
+    """As the driver says it, if all devices are the same: their order is CUDA's to know."""
+    names = set()
+    for path in glob.glob(os.path.join(glob.escape(DRIVER), "*", "information")):
+        try:
+            with open(path, errors="replace") as file:
+                said = re.search(r"^Model:\s*(\S.*?)\s*$", file.read(), re.MULTILINE)
+        except OSError:
+            return None
+        names.add(said[1] if said else None)
+    return names.pop() if len(names) == 1 else None

@@ -1,0 +1,219 @@
+"""The CUDA hook is built once, and whoever can't build it reads why in one sentence."""
+
+import contextlib
+import io
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+from stackweave import StackweaveError
+from stackweave.torch import _cuda_build, _cuda_headers, _cuda_torch
+from stackweave.torch._cuda_hook import CudaHook
+from tests import cuda_support
+from tests.support import ROOT
+
+
+class BuildCase(unittest.TestCase):
+    def setUp(self):
+        self.torch = cuda_support.torch_module(cuda_support.fake_torch())
+        self.folder = tempfile.mkdtemp(prefix="stackweave-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.cache = os.path.join(self.folder, "cache")
+        self.environment({_cuda_build.CACHE: self.cache, "CXX": "", "CUDA_HOME": "", "CUDA_PATH": ""})
+
+    def environment(self, changed):
+        patch = mock.patch.dict(os.environ, changed)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def build(self):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            path = _cuda_build.built_library(self.torch)
+        return path, said.getvalue()
+
+    def refused(self):
+        with self.assertRaises(StackweaveError) as caught:
+            self.build()
+        return str(caught.exception)
+
+
+class Builds(BuildCase):
+    def test_once_for_a_torch_a_source_and_a_compiler(self):
+        path, said = self.build()
+        self.assertIn(f"is kept as {path}", said)
+        self.assertEqual(os.listdir(self.cache), [os.path.basename(path)], "nothing else is left")
+        self.assertEqual(self.build(), (path, ""))
+        self.torch.__version__ = "0.0.1+fake"
+        self.assertNotEqual(self.build()[0], path)
+
+    def test_what_was_built_serves_those_who_have_no_compiler(self):
+        path, _ = self.build()
+        self.environment({"PATH": self.folder})
+        self.assertEqual(self.build(), (path, ""))
+
+    def test_many_processes_may_build_at_once(self):
+        program = f"""
+import sys
+from stackweave.torch import _cuda_build
+from tests import cuda_support
+print(_cuda_build.built_library(cuda_support.torch_module({os.path.dirname(self.torch.__file__)!r})))
+"""
+        command = [sys.executable, "-c", program]
+        started = [
+            subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(3)
+        ]
+        printed = {process.communicate()[0].strip() for process in started}
+        self.assertEqual([process.returncode for process in started], [0, 0, 0])
+        (path,) = printed
+        self.assertEqual(os.listdir(self.cache), [os.path.basename(path)])
+        CudaHook(path)
+
+    def test_a_cache_that_can_not_be_written_is_done_without(self):
+        with open(os.path.join(self.folder, "file"), "w"):
+            self.environment({_cuda_build.CACHE: os.path.join(self.folder, "file", "cache")})
+        path, said = self.build()
+        self.addCleanup(shutil.rmtree, os.path.dirname(path))
+        self.assertIn("it took", said)
+        CudaHook(path)
+
+    def test_a_library_can_be_given(self):
+        path, _ = self.build()
+        self.environment({_cuda_build.PREBUILT: path, "PATH": self.folder})
+        self.assertEqual(self.build(), (path, ""))
+        self.environment({_cuda_build.PREBUILT: path + ".none"})
+        self.assertEqual(self.refused(), f"STACKWEAVE_CUDA_LIBRARY names a library that is not there: {path}.none")
+
+    def test_folders_of_caches(self):
+        self.environment({_cuda_build.CACHE: "", "XDG_CACHE_HOME": self.folder})
+        self.assertEqual(_cuda_build.cache_folder(), os.path.join(self.folder, "stackweave"))
+        self.environment({"XDG_CACHE_HOME": "", "HOME": self.folder})
+        self.assertEqual(_cuda_build.cache_folder(), os.path.join(self.folder, ".cache", "stackweave"))
+        self.assertEqual(stat.S_IMODE(os.stat(_cuda_build.cache_folder()).st_mode), 0o700)
+
+
+class Refusals(BuildCase):
+    def test_no_compiler(self):
+        self.environment({"PATH": self.folder})
+        self.assertRegex(self.refused(), r"needs a C\+\+ compiler once, and none was found: install one .*\bCXX$")
+
+    def test_a_compiler_that_is_not_there(self):
+        self.environment({"CXX": "no-such-compiler -O3"})
+        self.assertRegex(self.refused(), "the environment variable CXX names is not there: no-such-compiler$")
+
+    def test_a_compiler_that_fails(self):
+        self.environment({"CXX": f"{_cuda_build.find_compiler()[0]} -include no-such-header.h"})
+        sentence = self.refused()
+        self.assertRegex(sentence, r"can't build the CUDA hook for this torch: .*error: no-such-header.h")
+        log = sentence.rsplit(" ", 1)[1].rstrip(")")
+        with open(log) as file:
+            self.assertIn("-std=c++17", file.read(), "each attempt with its command")
+        self.assertEqual(os.listdir(self.cache), [os.path.basename(log)])
+
+    def test_a_torch_without_headers(self):
+        self.torch.__file__ = os.path.join(self.folder, "torch", "__init__.py")
+        self.assertRegex(self.refused(), "this torch has no headers of C[+][+] in .*/torch: install the whole package")
+
+    def test_no_headers_of_cuda(self):
+        with mock.patch.object(_cuda_headers, "_HEADER", "no_such_header.h"):
+            self.assertRegex(self.refused(), r"needs the headers of CUDA 13.0, and none were found: .*\bCUDA_HOME, ")
+
+    def test_a_library_that_is_none(self):
+        path = os.path.join(self.folder, "none.so")
+        with open(path, "w") as file:
+            file.write("no library")
+        with self.assertRaisesRegex(StackweaveError, "the CUDA hook can't be loaded: .*none.so"):
+            CudaHook(path)
+
+
+class Headers(BuildCase):
+    def make(self, *names, version=None):
+        folder = os.path.join(self.folder, *names)
+        os.makedirs(folder)
+        with open(os.path.join(folder, "cuda_runtime_api.h"), "w") as file:
+            file.write(f"#define CUDART_VERSION {version}\n" if version else "")
+        return folder
+
+    def test_those_of_the_right_version_come_first(self):
+        home = self.make("toolkit", "targets", "x86_64-linux", "include", version=12080)
+        package = self.make("site", "nvidia", "cuda_runtime", "include", version=11080)
+        torch = os.path.join(self.folder, "site", "torch")
+        self.environment({"CUDA_HOME": os.path.join(self.folder, "toolkit")})
+        self.assertEqual(_cuda_headers.cuda_include(torch, "12.4"), home)
+        self.assertEqual(_cuda_headers.cuda_include(torch, "11.8"), package)
+        newer = self.make("site", "nvidia", "cu13", "include", version=13000)
+        self.assertEqual(_cuda_headers.cuda_include(torch, "13.0"), newer)
+        self.assertEqual(_cuda_headers.cuda_include(torch, "99.0"), home, "rather another one than none")
+
+
+class Torch(unittest.TestCase):
+    def refused(self, **changed):
+        module = types.SimpleNamespace(
+            __version__="2.0",
+            version=types.SimpleNamespace(cuda="13.0", hip=None),
+            cuda=types.SimpleNamespace(
+                device_count=lambda: 1, memory=types.SimpleNamespace(get_allocator_backend=lambda: "native")
+            ),
+        )
+        for name, value in changed.items():
+            setattr(module.version if name in ("cuda", "hip") else module.cuda, name, value)
+        with mock.patch.dict(sys.modules, torch=module):
+            try:
+                self.assertIs(_cuda_torch.usable_torch(), module)
+            except StackweaveError as error:
+                return str(error)
+        return None
+
+    def test_each_reason_has_its_sentence(self):
+        self.assertIsNone(self.refused())
+        self.assertRegex(self.refused(hip="6.0"), r"^this torch \(2.0\) is one for ROCm: only memory of CUDA devices")
+        self.assertRegex(self.refused(cuda=None), r"^this torch \(2.0\) was built without CUDA: install one")
+        self.assertRegex(self.refused(device_count=lambda: 0), "^torch finds no CUDA device here: ")
+        pluggable = types.SimpleNamespace(get_allocator_backend=lambda: "pluggable")
+        self.assertRegex(self.refused(memory=pluggable), '^torch uses the allocator "pluggable", which tells nobody')
+
+    def test_no_torch(self):
+        with mock.patch.dict(sys.modules, torch=None):
+            with self.assertRaisesRegex(
+                StackweaveError, "^recording CUDA's memory needs torch, which can't be imported"
+            ):
+                _cuda_torch.usable_torch()
+
+    def test_names_and_sizes_of_devices(self):
+        folder = tempfile.mkdtemp(prefix="stackweave-")
+        self.addCleanup(shutil.rmtree, folder)
+        is_initialized = False
+        cuda = types.SimpleNamespace(
+            device_count=lambda: 2,
+            is_initialized=lambda: is_initialized,
+            get_device_properties=lambda device: types.SimpleNamespace(name=f"Fake {device}", total_memory=device + 1),
+        )
+        torch = types.SimpleNamespace(cuda=cuda)
+
+        def driver_says(number, text):
+            os.mkdir(os.path.join(folder, str(number)))
+            with open(os.path.join(folder, str(number), "information"), "w") as file:
+                file.write(f"Model: \t\t {text}\nIRQ:   1\n")
+
+        with mock.patch.object(_cuda_torch, "DRIVER", folder):
+            self.assertEqual(_cuda_torch.device_entries(torch), {})
+            driver_says(0, "Fake GPU")
+            driver_says(1, "Fake GPU")
+            same = {"device.0.name": "Fake GPU", "device.1.name": "Fake GPU"}
+            self.assertEqual(_cuda_torch.device_entries(torch), same)
+            driver_says(2, "Other GPU")
+            self.assertEqual(_cuda_torch.device_entries(torch), {}, "CUDA orders them")
+        is_initialized = True
+        known = {"device.0.name": "Fake 0", "device.0.total": "1", "device.1.name": "Fake 1", "device.1.total": "2"}
+        self.assertEqual(_cuda_torch.device_entries(torch), known)
+
+
+if __name__ == "__main__":
+    unittest.main()
