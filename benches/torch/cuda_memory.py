@@ -1,0 +1,286 @@
+"""What a history of CUDA memory costs: torch's own recorder beside ours, in the same run. Needs a GPU.
+
+    python benches/torch/cuda_memory.py [FIGURES.json]
+
+`pair`: a tensor of 512 floats on the GPU, made and dropped, from Python: an allocation and a free, in microseconds of
+wall clock. All recorders take turns in one process; the least and the median of the rounds. Ours can't be taken out of
+torch once it is there, so "bare" and torch's recorder are measured before that, too; "bare, ours attached" is with it
+there and off. Depth is the number of Python frames. Torch keeps the last 100,000 events, ours writes them to a file.
+
+`cold`: 100,000 events of a hundred stacks. Torch: `_dump_snapshot` in a fresh process, by how it finds names. Ours:
+`stop()`, then the export to the same format in that process, and by the command in a fresh one. `memory`: growth of
+the process's resident size by a million events of a hundred stacks, before anything is exported.
+"""
+
+import functools
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import figures
+
+PAIRS, ROUNDS, DEPTHS = 15_000, 7, (5, 40)
+STACKS, ENTRIES, MANY = 100, 100_000, 1_000_000
+EVENTS_OF_PAIR = 3
+
+
+def churn(pairs):
+    """Seconds that so many pairs take. The loop is in this frame."""
+    import torch
+
+    empty, device = torch.empty, torch.device("cuda")
+    before = time.perf_counter()
+    for _ in range(pairs):
+        empty(512, device=device)
+    return time.perf_counter() - before
+
+
+def warm_and_measured():
+    """The first pairs of a thread, and of a stack, cost more."""
+    churn(500)
+    return churn(PAIRS)
+
+
+def churn_of_stacks(events):
+    """As many events, of a hundred stacks: ten depths, ten lines."""
+    import torch
+
+    empty, device = torch.empty, torch.device("cuda")
+    lines = "".join("    for _ in range(turns): empty(512, device=device)\n" for _ in range(STACKS // 10))
+    space = {"empty": empty, "device": device}
+    exec(compile(f"def work(turns):\n{lines}", "generated.py", "exec"), space)
+    turns = -(-events // (STACKS * EVENTS_OF_PAIR))
+    work = functools.partial(space["work"], turns)
+    for depth in range(10, 60, 5):
+        figures.at_depth(depth, work)
+
+
+class Recorders:
+    """Each gives how long so many pairs take while it records."""
+
+    def __init__(self, folder):
+        import torch
+
+        self.torch = torch
+        self.path = os.path.join(folder, "pairs.swv")
+
+    def timed(self, depth):
+        gc.collect()
+        gc.disable()
+        try:
+            # One frame of them is that of the loop.
+            return figures.at_depth(depth - 1, warm_and_measured) / PAIRS * 1e6
+        finally:
+            gc.enable()
+
+    def bare(self, depth):
+        return self.timed(depth)
+
+    def of_torch(self, depth, stacks):
+        history = self.torch.cuda.memory._record_memory_history
+        history("all", context="all", stacks=stacks, max_entries=ENTRIES, clear_history=True)
+        try:
+            return self.timed(depth)
+        finally:
+            history(None)
+
+    def ours(self, depth, **options):
+        import stackweave.torch
+
+        with stackweave.torch.cuda_memory(self.path, overwrite=True, **options) as memory:
+            taken = self.timed(depth)
+        if memory.stop().lost:
+            raise RuntimeError(f"events were lost: {memory.stop().lost}")
+        return taken
+
+
+def measure_pairs(folder):
+    import torch
+
+    torch.cuda.init()
+    recorders = Recorders(folder)
+    contenders = {
+        "torch, Python and C++": lambda depth: recorders.of_torch(depth, "all"),
+        "torch, Python": lambda depth: recorders.of_torch(depth, "python"),
+        "ours": lambda depth: recorders.ours(depth),
+        "ours, no stacks of frees": lambda depth: recorders.ours(depth, free_stacks=False),
+        "ours, Python": lambda depth: recorders.ours(depth, native=False),
+        "bare, ours attached": recorders.bare,
+    }
+    churn(PAIRS)
+    before = {"bare": recorders.bare, "torch, before ours is attached": lambda depth: recorders.of_torch(depth, "all")}
+    times = {}
+    measure_in_turn(before, times)
+    start = time.perf_counter()
+    recorders.ours(5)
+    print(f"first use of ours, what is built for it included: {time.perf_counter() - start:.1f} s")
+    measure_in_turn(contenders, times)
+    found = {f"{name} / {depth}": figures.least_and_middle(taken) for (name, depth), taken in times.items()}
+    for depth in DEPTHS:
+        show_pairs(found, [*before, *contenders], depth)
+    return found
+
+
+def measure_in_turn(contenders, times):
+    for round_ in range(ROUNDS + 1):
+        for name, contender in contenders.items():
+            for depth in DEPTHS:
+                taken = contender(depth)
+                # The first round warms up.
+                if round_:
+                    times.setdefault((name, depth), []).append(taken)
+
+
+def show_pairs(found, names, depth):
+    bare = found[f"bare / {depth}"]["median"]
+    rows = []
+    for name in names:
+        figure = found[f"{name} / {depth}"]
+        shown = [figures.number(value) for value in (figure["min"], figure["median"], figure["median"] - bare)]
+        rows.append([name, *shown, f"{figure['median'] / bare:.2f}x"])
+    header = ["", "min us", "median us", "added us", "to bare"]
+    figures.print_table(f"a pair of allocation and free at depth {depth}", header, rows)
+    theirs, ours = (found[f"{name} / {depth}"]["median"] - bare for name in ("torch, before ours is attached", "ours"))
+    if ours > 0:
+        found[f"added by torch to added by ours / {depth}"] = theirs / ours
+        print(f"what torch adds is {theirs / ours:.1f} times what ours adds")
+
+
+def part_torch_cold(folder):
+    import torch
+
+    torch.cuda.init()
+    torch.cuda.memory._record_memory_history("all", context="all", stacks="all", max_entries=ENTRIES)
+    churn_of_stacks(ENTRIES)
+    path = os.path.join(folder, "torch.pickle")
+    before = time.perf_counter()
+    torch.cuda.memory._dump_snapshot(path)
+    return {"snapshot_s": time.perf_counter() - before, "pickle_bytes": os.path.getsize(path)}
+
+
+def part_ours_cold(folder):
+    import torch
+
+    import stackweave.torch
+
+    torch.cuda.init()
+    path, out = os.path.join(folder, "cold.swv"), os.path.join(folder, "ours.pickle")
+    memory = stackweave.torch.cuda_memory(path, overwrite=True).start()
+    churn_of_stacks(ENTRIES)
+    before = time.perf_counter()
+    summary = memory.stop()
+    stopped = time.perf_counter()
+    memory.export(out, overwrite=True)
+    exported = time.perf_counter()
+    return {
+        "stop_s": stopped - before,
+        "export_s": exported - stopped,
+        "snapshot_s": exported - before,
+        "events": summary.events,
+        "swv_bytes": os.path.getsize(path),
+        "pickle_bytes": os.path.getsize(out),
+    }
+
+
+def part_torch_memory(folder):
+    import torch
+
+    torch.cuda.init()
+    churn(1000)
+    history = torch.cuda.memory._record_memory_history
+    history("all", context="all", stacks="all")
+    churn_of_stacks(STACKS * EVENTS_OF_PAIR)
+    before = figures.resident_bytes()
+    churn_of_stacks(MANY)
+    return {"grown_bytes": figures.resident_bytes() - before}
+
+
+def part_ours_memory(folder):
+    import torch
+
+    import stackweave.torch
+
+    torch.cuda.init()
+    churn(1000)
+    path = os.path.join(folder, "many.swv")
+    with stackweave.torch.cuda_memory(path, overwrite=True) as memory:
+        churn_of_stacks(STACKS * EVENTS_OF_PAIR)
+        before = figures.resident_bytes()
+        churn_of_stacks(MANY)
+        grown = figures.resident_bytes() - before
+    return {"grown_bytes": grown, "events": memory.stop().events, "swv_bytes": os.path.getsize(path)}
+
+
+PARTS = {
+    "torch-cold": part_torch_cold,
+    "ours-cold": part_ours_cold,
+    "torch-memory": part_torch_memory,
+    "ours-memory": part_ours_memory,
+}
+
+
+def measure_cold(folder):
+    script = os.path.abspath(__file__)
+    found = {"ours": figures.in_a_process(script, "--part", "ours-cold", folder, timeout=40)}
+    command = [sys.executable, "-m", "stackweave", "export", os.path.join(folder, "cold.swv"), "--force"]
+    before = time.perf_counter()
+    done = subprocess.run(
+        [*command, "-o", os.path.join(folder, "command.pickle")], capture_output=True, text=True, timeout=40
+    )
+    found["command"] = {"export_s": time.perf_counter() - before}
+    if done.returncode != 0:
+        found["command"] = {"failed": done.stderr[-600:]}
+    for mode, timeout in (("addr2line", 30), ("fast", 20), ("dladdr", 20)):
+        found[f"torch, {mode}"] = figures.in_a_process(
+            script, "--part", "torch-cold", folder, timeout=timeout, TORCH_SYMBOLIZE_MODE=mode
+        )
+    rows = []
+    for name, figure in found.items():
+        if "failed" in figure:
+            rows.append([name, figure["failed"][-90:].replace("\n", " "), "", "", "", ""])
+            continue
+        times = [figures.number(figure.get(key), 3) for key in ("snapshot_s", "stop_s", "export_s")]
+        sizes = [figures.number(size and size / 1e6) for size in (figure.get("swv_bytes"), figure.get("pickle_bytes"))]
+        rows.append([name, *times, *sizes])
+    header = ["", "to the pickle s", "stop s", "export s", ".swv MB", "pickle MB"]
+    figures.print_table(f"{ENTRIES:,} events of {STACKS} stacks, cold", header, rows)
+    return found
+
+
+def measure_memory(folder):
+    script = os.path.abspath(__file__)
+    found = {
+        name: figures.in_a_process(script, "--part", part, folder, timeout=40)
+        for name, part in (("ours", "ours-memory"), ("torch", "torch-memory"))
+    }
+    rows = []
+    for name, figure in found.items():
+        grown = figure.get("grown_bytes")
+        rows.append([name, figure.get("failed", figures.number(grown and grown / 1e6, 1)), figure.get("swv_bytes", "")])
+    figures.print_table(f"{MANY:,} events of {STACKS} stacks, recorded", ["", "resident MB", "bytes of the file"], rows)
+    return found
+
+
+def main():
+    if sys.argv[1:2] == ["--part"]:
+        print(json.dumps(PARTS[sys.argv[2]](sys.argv[3])))
+        return
+    found = {"machine": figures.machine()}
+    print(found["machine"])
+    with tempfile.TemporaryDirectory(prefix="stackweave-") as folder:
+        for name, measure in (("pair", measure_pairs), ("cold", measure_cold), ("memory", measure_memory)):
+            try:
+                found[name] = measure(folder)
+            except Exception as error:
+                found[name] = {"failed": repr(error)}
+                print(f"{name} failed: {error!r}")
+            figures.write(sys.argv[1] if len(sys.argv) > 1 else None, found)
+
+
+if __name__ == "__main__":
+    main()
