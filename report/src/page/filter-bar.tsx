@@ -4,10 +4,13 @@ import { MEASURE_LABELS, momentText } from "../shared/units";
 import { isDark, themeText } from "./colours";
 import { isHelpShown } from "./help";
 import {
+  chooseDevice,
   chooseRange,
   chooseThreads,
+  device,
   filter,
   head,
+  isMemory,
   measure,
   measures,
   measureText,
@@ -17,6 +20,7 @@ import {
   type Toggle,
   threads,
   toggle,
+  view,
 } from "./state";
 
 const TOGGLES: { of: Toggle; label: string; title: string }[] = [
@@ -30,6 +34,7 @@ export function FilterBar() {
   return (
     <div class="bar" role="toolbar" aria-label="What is shown">
       <Measures />
+      <Devices />
       <Threads />
       <span class="toggles">
         {TOGGLES.map(({ of, label, title }) => (
@@ -141,6 +146,27 @@ function Measures() {
       {measures.value.map((of) => (
         <option key={of} value={of}>
           {MEASURE_LABELS[of]}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Whose memory is counted, where there is more than one. */
+function Devices() {
+  const devices = head().memory?.devices ?? [];
+  // The view of memory has its own choice.
+  if (devices.length < 2 || !isMemory.value || view.value === "memory") return null;
+  return (
+    <select
+      id="device"
+      aria-label="Whose memory is counted"
+      value={String(device.value)}
+      onChange={(event) => chooseDevice(event.currentTarget.value)}
+    >
+      {devices.map((of) => (
+        <option key={of.device} value={String(of.device)}>
+          {of.label}
         </option>
       ))}
     </select>

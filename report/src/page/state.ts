@@ -1,6 +1,6 @@
 // What is looked at, for all views. All of it is kept in the address.
 
-import { computed, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import type { FunctionIndex, Head, MeasureName, ThreadIndex } from "../shared/format";
 import type { Names } from "../shared/names";
 import { type Filter, type Selection, SHOW_DEFAULT } from "../shared/selection";
@@ -23,7 +23,11 @@ export const view = addressed("view", "overview", { isStep: true });
 /** What is searched for: found things are highlighted in each view. */
 export const search = addressed("search", "");
 export const measureText = addressed("measure", "");
-const deviceText = addressed("device", "-1");
+const deviceText = addressed("device", "");
+/** Which pool of a device the curve of memory is of, by its place in `HostMemory.pools`; "" for all of them. */
+export const poolText = addressed("memory.pool", "");
+/** The request that could not be met which is looked at, by its place in `HostMemory.failures`. */
+export const failureText = addressed("memory.failure", "");
 const threadsText = addressed("threads", "");
 const functionText = addressed("function", "", { isStep: true });
 const shown = addressed("show", "python native libraries");
@@ -41,6 +45,23 @@ export const measure = computed<MeasureName>(() => {
   const asked = measureText.value as MeasureName;
   return measures.value.includes(asked) ? asked : (measures.value[0] ?? "time");
 });
+
+/** Whose memory is looked at: that of the chosen device, or of the first one there is. */
+export const device = computed<number>(() => {
+  const devices = report.value?.head.memory?.devices ?? [];
+  const asked = deviceText.value === "" ? undefined : Number(deviceText.value);
+  return (devices.find((of) => of.device === asked) ?? devices[0])?.device ?? -1;
+});
+
+export function chooseDevice(chosen: string): void {
+  batch(() => {
+    deviceText.value = chosen;
+    poolText.value = failureText.value = "";
+  });
+}
+
+/** Whether what is counted is memory, which is some device's. */
+export const isMemory = computed<boolean>(() => measure.value !== "time" && measure.value !== "samples");
 
 export const threads = computed<ThreadIndex[] | null>(() =>
   threadsText.value === "" ? null : threadsText.value.split(" ").map(Number),
@@ -87,7 +108,7 @@ export function toggle(of: Toggle): void {
 /** What all views show. */
 export const selection = computed<Selection>(() => ({
   measure: measure.value,
-  device: Number(deviceText.value),
+  device: isMemory.value ? device.value : -1,
   threads: threads.value,
   range: range.value,
   filter: filter.value,

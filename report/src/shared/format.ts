@@ -147,11 +147,16 @@ export interface DeviceMemory {
   /** -1: the process's own. */
   device: number;
   label: string;
-  /** Columns: time (differences), bytes taken (plain), bytes in memory + 1 (plain, 0 if not known). `null`: no history. */
+  /**
+   * Columns: time (differences), bytes taken (plain), bytes in memory + 1 (plain, 0 if not known). With `host` instead of the
+   * last two of them: bytes given back but not free yet, bytes of segments. `null`: no history.
+   */
   curve: Block | null;
   peakNs: number | null;
   peak: Amount;
   live: Amount;
+  /** What of `live` was there before the recording began. */
+  fromBefore: Amount;
   allocated: Amount;
   temporary: Amount;
   threads: NamedAmounts[];
@@ -160,6 +165,79 @@ export interface DeviceMemory {
   /** By size: name is the most bytes that a block of the row has. */
   sizes: NamedAmounts[];
   moments: MomentsInfo | null;
+  host: HostMemory | null;
+}
+
+/** What a host's allocator, such as PyTorch's of a GPU, told of a device. */
+export interface HostMemory {
+  /** How many bytes the device has, if that is known. */
+  total: number | null;
+  /** When its segments were largest. */
+  reservedPeak: HostPoint;
+  pools: PoolMemory[];
+  /** Requests that could not be met: the first ones, in their order. */
+  failures: FailureInfo[];
+  /** How many there were. */
+  failureCount: number;
+  /** The last account of segments that each process gave, if it gave one. */
+  states: SegmentState[];
+  /** The stacks of both. Columns: how far back the parent is, frame; both plain. */
+  stacks: Block;
+}
+
+export interface HostPoint {
+  timeNs: number;
+  taken: number;
+  /** Given back by the program, but not free yet. */
+  pending: number;
+  /** The size of all segments. */
+  reserved: number;
+}
+
+export interface PoolMemory {
+  name: string;
+  /** Columns: time (differences), taken, pending, reserved (all plain). */
+  curve: Block;
+  peak: HostPoint;
+}
+
+export interface FailureInfo {
+  timeNs: number;
+  /** Its place in `Head.processes`. */
+  process: number;
+  /** What was asked for. */
+  size: number;
+  /** What the device had free. */
+  free: number;
+  pool: string;
+  /** A node of `HostMemory.stacks`. */
+  stack: number;
+}
+
+export interface SegmentState {
+  /** Its place in `Head.processes`. */
+  process: number;
+  timeNs: number;
+  reason: "end" | "failure" | "asked";
+  segments: number;
+  blocks: number;
+  reserved: number;
+  /** The real sizes of blocks that are taken, and what of it was asked for. */
+  allocated: number;
+  requested: number;
+  pending: number;
+  /** In segments, and the largest piece of it. */
+  free: number;
+  largestFree: number;
+  pools: { name: string; reserved: number; allocated: number; free: number }[];
+  /**
+   * Columns of segments, the largest of each pool first: address, size, place in `pools`, stream, flags (1: of large blocks,
+   * 2: expandable), number of blocks. Columns of their blocks: bytes between it and the one before, size, bytes asked for,
+   * flags (1: taken, 2: taken or pending), node of `HostMemory.stacks`. All plain. `null` if no rows were recorded.
+   */
+  rows: Block | null;
+  /** Segments that `rows` leaves out, as there are too many blocks. */
+  leftOut: number;
 }
 
 export interface Amount {

@@ -58,6 +58,7 @@ async function methods(parts: Partial<DeviceMemory> = {}) {
     peakNs: 200,
     peak: { bytes: 147, blocks: 6 },
     live: NOTHING,
+    fromBefore: NOTHING,
     allocated: NOTHING,
     temporary: NOTHING,
     threads: [],
@@ -65,6 +66,7 @@ async function methods(parts: Partial<DeviceMemory> = {}) {
     allocators: [],
     sizes: [],
     moments: INFO,
+    host: null,
     ...parts,
   };
   report.head.memory = { devices: [device], sampleEvery: null };

@@ -10,6 +10,7 @@ pub mod readers;
 pub mod report;
 pub mod tape;
 pub mod timelines;
+pub mod told_devices;
 pub mod traced;
 pub mod trees;
 

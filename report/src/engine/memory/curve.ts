@@ -1,11 +1,29 @@
 // Memory over time: what the recorder noted now and then, and what is known exactly at moments.
 
+import type { Columns } from "../decode";
+
 export interface CurveColumns {
   /** In order. */
   time: Float64Array;
   taken: Float64Array;
   /** NaN where it is not known. */
   inMemory: Float64Array;
+  /** What a host's allocator tells; nothing of other memory. */
+  host: { pending: Float64Array; reserved: Float64Array } | null;
+}
+
+/** The curve of the process's own memory. */
+export function ownCurve(columns: Columns): CurveColumns {
+  const [time, taken] = [columns.rising(), columns.plain()];
+  const inMemory = columns.plain().map((bytes) => (bytes === 0 ? Number.NaN : bytes - 1));
+  return { time, taken, inMemory, host: null };
+}
+
+/** The curve of a device, or of one of its pools. */
+export function hostCurve(columns: Columns): CurveColumns {
+  const [time, taken] = [columns.rising(), columns.plain()];
+  const host = { pending: columns.plain(), reserved: columns.plain() };
+  return { time, taken, inMemory: new Float64Array(time.length).fill(Number.NaN), host };
 }
 
 /** A curve that goes through moments too; where both tell a time, the curve is kept. */
@@ -22,5 +40,6 @@ export function withMoments(curve: CurveColumns, times: number[], bytes: Float64
     time: Float64Array.from(points, (point) => point[0]),
     taken: Float64Array.from(points, (point) => point[1]),
     inMemory: Float64Array.from(points, (point) => point[2]),
+    host: null,
   };
 }

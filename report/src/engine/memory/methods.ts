@@ -1,7 +1,7 @@
 // Memory over time, and what it was made of.
 
-import type { DeviceMemory } from "../../shared/format";
-import type { Selection } from "../../shared/selection";
+import type { DeviceMemory, FrameIndex } from "../../shared/format";
+import type { Filter, Selection } from "../../shared/selection";
 import { type Layout, type LayoutRequest, layoutOf } from "../flame/layout";
 import { flameTreeOf, keptFor } from "../flame/methods";
 import type { FlameTree } from "../flame/tree";
@@ -9,9 +9,11 @@ import type { Context } from "../methods";
 import { viewed } from "../selected";
 import { statisticsOf } from "../statistics";
 import type { CallTree } from "../tree";
-import { type CurveColumns, withMoments } from "./curve";
+import { type CurveColumns, hostCurve, ownCurve, withMoments } from "./curve";
 import { Moments } from "./moments";
 import { type FlatColumns, flatRows, type MemoryOrder, MemoryTree, type PathRows } from "./rows";
+import { type SegmentColumns, segmentsOf } from "./segments";
+import { Stacks, shownFrames } from "./stacks";
 
 /** Which memory: that of a measure, what was there at a moment, or what changed from one to another. */
 export type MemoryPart =
@@ -37,6 +39,7 @@ export interface FlatMemory {
 
 export function memoryMethods({ report, trees }: Context) {
   const moments = new Map<number, Promise<Moments>>();
+  const stacks = new Map<number, Promise<Stacks>>();
   const made = new Map<string, Promise<MemoryTree>>();
   const flames = new Map<string, Promise<FlameTree>>();
 
@@ -57,6 +60,17 @@ export function memoryMethods({ report, trees }: Context) {
     return found;
   }
 
+  function stacksOf(device: number): Promise<Stacks> {
+    const block = deviceOf(device)?.host?.stacks;
+    if (block === undefined) return Promise.reject(new Error("the recording has no stacks of this memory's host"));
+    let found = stacks.get(device);
+    if (!found) {
+      found = report.columns(block).then((columns) => new Stacks(columns));
+      stacks.set(device, found);
+    }
+    return found;
+  }
+
   async function treeOf({ selection, part }: MemoryQuestion, lines: boolean): Promise<CallTree> {
     if (part.kind === "measure") return trees.get({ ...selection, measure: part.measure }, { lines });
     const all = await momentsOf(selection.device);
@@ -69,16 +83,30 @@ export function memoryMethods({ report, trees }: Context) {
   }
 
   return {
-    async memoryCurve(device: number): Promise<MemoryCurve | null> {
+    /** The curve of a device, or of one of its pools. */
+    async memoryCurve(device: number, pool: number | null = null): Promise<MemoryCurve | null> {
       const info = deviceOf(device);
-      if (!info || info.curve === null) return null;
-      const columns = await report.columns(info.curve);
-      const [time, taken] = [columns.rising(), columns.plain()];
-      const inMemory = columns.plain().map((bytes) => (bytes === 0 ? Number.NaN : bytes - 1));
+      const block = pool === null ? info?.curve : info?.host?.pools[pool]?.curve;
+      if (!info || block === null || block === undefined) return null;
+      const columns = await report.columns(block);
       const none = { bytes: new Float64Array(0), blocks: new Float64Array(0) };
       const totals = info.moments ? (await momentsOf(device)).totals() : none;
-      const curve = withMoments({ time, taken, inMemory }, info.moments?.times ?? [], totals.bytes);
+      // A host's curve has the highest of each part of the time: moments between them would cut it.
+      const curve = info.host
+        ? hostCurve(columns)
+        : withMoments(ownCurve(columns), info.moments?.times ?? [], totals.bytes);
       return { curveColumns: curve, momentsColumns: totals };
+    },
+
+    /** The frames of a stack of a host's allocator, outermost first, as far as they are seen. */
+    async memoryStack(device: number, node: number, filter: Filter): Promise<FrameIndex[]> {
+      return shownFrames(report.names, (await stacksOf(device)).frames(node), filter);
+    },
+
+    /** The segments of an account, by its place in `HostMemory.states`; `null` if it has none. */
+    async memorySegments(device: number, state: number): Promise<SegmentColumns | null> {
+      const rows = deviceOf(device)?.host?.states[state]?.rows ?? null;
+      return rows === null ? null : segmentsOf(await report.columns(rows));
     },
 
     /** Rows by call path, with those below the nodes that are open; `null` opens the way to what took most. */

@@ -1,6 +1,7 @@
 // The figures of a memory; each of them is a choice of what is looked at.
 
 import type { Amount, DeviceMemory } from "../../../shared/format";
+import { neverFreed } from "../../../shared/memory";
 import { bytesText, countText, shareText, timeText } from "../../../shared/units";
 import { chooseMeasure, chooseMoment, type MemoryMeasure, part, peakMoment } from "./state";
 
@@ -22,12 +23,17 @@ export function MemoryCards({ of, totals }: { of: DeviceMemory; totals: Float64A
     // biome-ignore lint/a11y/useSemanticElements: a fieldset can't be laid out as a row of cards.
     <div class="memory-cards" role="group" aria-label="Which memory">
       {card("peak", "At the peak", of.peak, of.peakNs === null ? "" : `at ${timeText(of.peakNs)}`)}
-      {card("live", "Never freed", of.live, `${share(of.live, of.peak)} of the peak`)}
+      {card("live", "Never freed", neverFreed(of), aboutLive(of, share(neverFreed(of), of.peak)))}
       {card("bytes", "Allocated", of.allocated, "in all")}
       {card("temporary", "Temporary", of.temporary, `${share(of.temporary, of.allocated)} of all`)}
       {of.moments && <MomentCard of={of} totals={totals} />}
     </div>
   );
+}
+
+function aboutLive({ fromBefore }: DeviceMemory, share: string): string {
+  if (fromBefore.blocks === 0) return `${share} of the peak`;
+  return `and ${bytesText(fromBefore.bytes)} from before the recording`;
 }
 
 const TITLES: Record<MemoryMeasure, string> = {

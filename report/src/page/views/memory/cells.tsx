@@ -1,6 +1,8 @@
 // What stands in the tables of memory.
 
+import { placeOf } from "../../../shared/names";
 import { bytesText, countText, shareText, signedCostText } from "../../../shared/units";
+import { names } from "../../state";
 
 /** Bytes with their share of all, as a number and as a bar. */
 export function Bytes({ bytes, all }: { bytes: number; all: number }) {
@@ -27,4 +29,10 @@ export function Blocks({ blocks, isSigned }: { blocks: number; isSigned: boolean
       {countText(blocks)}
     </>
   );
+}
+
+/** Where a function is, at a line of it rather than its first. */
+export function linePlace(of: number, line: number): string {
+  const place = placeOf(names(), of);
+  return line > 0 ? place.replace(/(:\d+)?$/, `:${line}`) : place;
 }

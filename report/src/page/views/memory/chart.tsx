@@ -1,18 +1,31 @@
 // Memory over time, with moments to choose from.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Fragment } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import type { MemoryCurve } from "../../../engine/memory/methods";
 import type { DeviceMemory } from "../../../shared/format";
 import { bytesText, timeText } from "../../../shared/units";
-import { addressed } from "../../address";
 import { isDark } from "../../colours";
 import { Tooltip } from "../../tooltip";
-import { inMemoryFits, type Marks, plot, showInMemory } from "./plot";
-import { chooseMoment, chosenMoments, compareWith, isComparing, nearestMoment, peakMoment } from "./state";
+import { type OtherCurve, otherCurves } from "./curves";
+import { Legend } from "./legend";
+import { type Marks, plot, showSeries } from "./plot";
+import {
+  chooseFailure,
+  chooseMoment,
+  chosenMoments,
+  compareWith,
+  failure,
+  isComparing,
+  nearestMoment,
+  peakMoment,
+} from "./state";
 
-/** Whether the curve of what is in memory is shown: "on", "off", or "" if it is where it does not hide the other one. */
-const residentText = addressed("memory.resident", "");
+/** The total of a device is shown where what was reserved comes as near to it. */
+const NEAR_TOTAL = 0.6;
+/** A click so many pixels beside the mark of a failure means that. */
+const NEAR_MARK = 6;
 
 interface Hover {
   place: number;
@@ -20,15 +33,22 @@ interface Hover {
   y: number;
 }
 
-export function MemoryChart({ of, curve }: { of: DeviceMemory; curve: MemoryCurve }) {
+interface Properties {
+  of: DeviceMemory;
+  /** The pool whose curve it is; `null` if it is that of all of the memory. */
+  pool: number | null;
+  curve: MemoryCurve;
+}
+
+export function MemoryChart({ of, pool, curve }: Properties) {
   const place = useRef<HTMLDivElement>(null);
   const made = useRef<uPlot | null>(null);
   const [hovered, setHovered] = useState<Hover | null>(null);
   const [isZoomed, setZoomed] = useState(false);
   const times = of.moments?.times ?? [];
   const { at, other } = chosenMoments();
-  const marks = useRef<Marks>({ peak: null, moments: [], chosen: [] });
-  marks.current = marksOf(of, at, other);
+  const marks = useRef<Marks>(NO_MARKS);
+  marks.current = marksOf(of, pool, at, other);
   const { time } = curve.curveColumns;
   const all: [number, number] = [time[0] ?? 0, time.at(-1) ?? 0];
   const dark = isDark();
@@ -49,6 +69,8 @@ export function MemoryChart({ of, curve }: { of: DeviceMemory; curve: MemoryCurv
     });
     made.current = chart;
     const undo = onClicks(chart.over, (x, isOther) => {
+      const failed = marks.current.failures.findIndex((time) => Math.abs(chart.valToPos(time, "x") - x) <= NEAR_MARK);
+      if (failed >= 0) chooseFailure(failed);
       if (times.length === 0) return;
       const moment = nearestMoment(times, chart.posToVal(x, "x"));
       if (isOther || isComparing.peek()) compareWith(moment);
@@ -65,12 +87,12 @@ export function MemoryChart({ of, curve }: { of: DeviceMemory; curve: MemoryCurv
       made.current = null;
     };
   }, [curve, dark, of]);
-  useEffect(() => made.current?.redraw(false), [at, other]);
-  const { isKnown, fits } = useMemo(() => inMemoryFits(curve.curveColumns), [curve]);
-  const isShown = isKnown && (residentText.value === "" ? fits : residentText.value === "on");
+  useEffect(() => made.current?.redraw(false), [at, other, failure(of)]);
+  const curves = otherCurves(curve.curveColumns);
+  const shown = curves.filter((other) => other.isShown).map((other) => other.series);
   useEffect(() => {
-    if (made.current) showInMemory(made.current, isShown);
-  }, [isShown, curve, dark, of]);
+    for (const { series, isShown } of curves) if (made.current) showSeries(made.current, series, isShown);
+  }, [shown.join(), curve, dark, of]);
 
   const zoom = (factor: number) => zoomBy(made.current, all, factor, at === null ? null : times[at]!);
   const onKeyDown = (event: KeyboardEvent) => {
@@ -96,83 +118,72 @@ export function MemoryChart({ of, curve }: { of: DeviceMemory; curve: MemoryCurv
         aria-valuetext={saidMoment(of, curve, at ?? peakMoment(of))}
         onKeyDown={onKeyDown}
       />
-      <p class="memory-legend">
-        <span class="key taken">Taken by the program</span>
-        {isKnown && (
-          <button
-            type="button"
-            class="key resident"
-            aria-pressed={isShown}
-            title="Show how much memory of the process the system held"
-            onClick={() => {
-              residentText.value = isShown ? "off" : "on";
-            }}
-          >
-            In memory (resident)
-          </button>
-        )}
-        <span class="how">
-          {times.length > 0
-            ? "Click: what is there at that moment. Shift+click: growth from there. Drag: zoom."
-            : "Drag: zoom."}
-        </span>
-        {at !== null && other === null && (
-          <button
-            type="button"
-            aria-pressed={isComparing.value}
-            onClick={() => {
-              isComparing.value = !isComparing.value;
-            }}
-          >
-            {isComparing.value ? "Choose another moment" : "Compare"}
-          </button>
-        )}
-        {at !== null && other !== null && (
-          <button type="button" onClick={() => chooseMoment(at)}>
-            Stop comparing
-          </button>
-        )}
-        {isZoomed && (
-          <button type="button" onClick={() => zoom(Number.POSITIVE_INFINITY)}>
-            Show all of the time
-          </button>
-        )}
-      </p>
+      <Legend
+        curves={curves}
+        hasMoments={times.length > 0}
+        hasFailures={marks.current.failures.length > 0}
+        isZoomed={isZoomed}
+        showAll={() => zoom(Number.POSITIVE_INFINITY)}
+      />
       {hovered && hovered.place < time.length && (
         <Tooltip x={hovered.x} y={hovered.y}>
-          <ChartTip of={of} curve={curve} place={hovered.place} />
+          <ChartTip curve={curve} curves={curves} place={hovered.place} peak={marks.current.peak?.bytes ?? null} />
         </Tooltip>
       )}
     </div>
   );
 }
 
-function marksOf(of: DeviceMemory, at: number | null, other: number | null): Marks {
+const NO_MARKS: Marks = { peak: null, moments: [], chosen: [], failures: [], failure: null, total: null };
+
+function marksOf(of: DeviceMemory, pool: number | null, at: number | null, other: number | null): Marks {
   const times = of.moments?.times ?? [];
+  const { host } = of;
   const chosen = [at, other].filter((place) => place !== null).sort((a, b) => a - b);
+  const whole = of.peakNs === null ? null : { time: of.peakNs, bytes: of.peak.bytes };
+  const ofPool = pool === null ? undefined : host?.pools[pool]?.peak;
+  const isNear = pool === null && host?.total && host.reservedPeak.reserved >= NEAR_TOTAL * host.total;
   return {
-    peak: of.peakNs === null ? null : { time: of.peakNs, bytes: of.peak.bytes },
+    peak: ofPool ? { time: ofPool.timeNs, bytes: ofPool.taken } : whole,
     moments: times,
     chosen: chosen.map((place, index) => ({ time: times[place]!, name: chosen.length > 1 ? "AB"[index]! : "" })),
+    failures: host?.failures.map((failed) => failed.timeNs) ?? [],
+    failure: failure(of),
+    total: isNear ? host.total : null,
   };
 }
 
-function ChartTip({ of, curve, place }: { of: DeviceMemory; curve: MemoryCurve; place: number }) {
-  const { time, taken, inMemory } = curve.curveColumns;
-  const below = of.peak.bytes - taken[place]!;
+interface TipProperties {
+  curve: MemoryCurve;
+  curves: OtherCurve[];
+  place: number;
+  peak: number | null;
+}
+
+const TIP_WORDS: Record<string, string> = { resident: "In memory", pending: "Pending frees", reserved: "Reserved" };
+
+function ChartTip({ curve, curves, place, peak }: TipProperties) {
+  const { time, taken } = curve.curveColumns;
   return (
     <dl>
       <dt>Time</dt>
       <dd>{timeText(time[place]!)}</dd>
       <dt>Taken</dt>
       <dd>{bytesText(taken[place]!)}</dd>
-      <dt>Below the peak</dt>
-      <dd>{bytesText(below)}</dd>
-      {!Number.isNaN(inMemory[place]!) && (
+      {peak !== null && (
         <>
-          <dt>In memory</dt>
-          <dd>{bytesText(inMemory[place]!)}</dd>
+          <dt>Below the peak</dt>
+          <dd>{bytesText(peak - taken[place]!)}</dd>
         </>
+      )}
+      {curves.map(
+        ({ name, bytes }) =>
+          !Number.isNaN(bytes[place]!) && (
+            <Fragment key={name}>
+              <dt>{TIP_WORDS[name]}</dt>
+              <dd>{bytesText(bytes[place]!)}</dd>
+            </Fragment>
+          ),
       )}
     </dl>
   );

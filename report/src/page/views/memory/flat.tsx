@@ -1,7 +1,6 @@
 // Memory by function or by line: what each took itself.
 
 import type { MemoryQuestion } from "../../../engine/memory/methods";
-import { placeOf } from "../../../shared/names";
 import { bytesText, countText } from "../../../shared/units";
 import { useAnswer } from "../../answer";
 import { ask } from "../../engine";
@@ -9,7 +8,7 @@ import { useFound } from "../../found";
 import { Problem } from "../../problem";
 import { names, select, selected } from "../../state";
 import { FunctionName, PathText } from "../table/cells";
-import { Blocks, Bytes, Growth } from "./cells";
+import { Blocks, Bytes, Growth, linePlace } from "./cells";
 
 const MOST_ROWS = 300;
 
@@ -56,7 +55,7 @@ export function MemoryFlat({ question, by, label }: Properties) {
               <td class="name">
                 <button type="button" class="row-name" onClick={() => select(functionOf(row))}>
                   <FunctionName of={functionOf(row)} />
-                  <PathText path={placeText(functionOf(row), value.by === "lines" ? frames.line[item[row]!]! : 0)} />
+                  <PathText path={linePlace(functionOf(row), value.by === "lines" ? frames.line[item[row]!]! : 0)} />
                 </button>
               </td>
               <td>{value.isGrowth ? <Growth bytes={own[row]!} /> : <Bytes bytes={own[row]!} all={value.total} />}</td>
@@ -73,10 +72,4 @@ export function MemoryFlat({ question, by, label }: Properties) {
       )}
     </>
   );
-}
-
-/** Where a function is, at a line of it rather than its first. */
-function placeText(of: number, line: number): string {
-  const place = placeOf(names(), of);
-  return line > 0 ? place.replace(/(:\d+)?$/, `:${line}`) : place;
 }

@@ -14,15 +14,21 @@ const WORDS: Record<Which, string> = {
 };
 const MOST_ROWS = 12;
 
+/** What is grouped. What was there before the recording is in what is live, and is no leak. */
+function wordsOf({ fromBefore }: DeviceMemory, which: Which): string {
+  return which === "live" && fromBefore.blocks > 0 ? "live at the end" : WORDS[which];
+}
+
 export function MemoryGroups({ of }: { of: DeviceMemory }) {
   const now = part();
   const which: Which = now.kind !== "measure" ? "peak" : now.measure === "bytes" ? "allocated" : now.measure;
+  const words = wordsOf(of, which);
   return (
     <div class="memory-groups">
-      <Group label="By thread" rows={of.threads} which={which} unnamed="thread" />
-      <Group label="By tag" rows={of.tags} which={which} unnamed="no tag" />
-      <Group label="By allocator" rows={of.allocators} which={which} unnamed="unknown" />
-      <Sizes rows={of.sizes} which={which} />
+      <Group label="By thread" rows={of.threads} which={which} words={words} unnamed="thread" />
+      <Group label="By tag" rows={of.tags} which={which} words={words} unnamed="no tag" />
+      <Group label="By allocator" rows={of.allocators} which={which} words={words} unnamed="unknown" />
+      <Sizes rows={of.sizes} which={which} words={words} />
     </div>
   );
 }
@@ -31,11 +37,12 @@ interface GroupProperties {
   label: string;
   rows: NamedAmounts[];
   which: Which;
+  words: string;
   /** What is said where there is no name. */
   unnamed: string;
 }
 
-function Group({ label, rows, which, unnamed }: GroupProperties) {
+function Group({ label, rows, which, words, unnamed }: GroupProperties) {
   const there = rows.filter((row) => row[which].blocks > 0).sort((a, b) => b[which].bytes - a[which].bytes);
   if (there.length === 0) return null;
   const all = there.reduce((sum, row) => sum + row[which].bytes, 0);
@@ -43,7 +50,7 @@ function Group({ label, rows, which, unnamed }: GroupProperties) {
   return (
     <section>
       <h3>
-        {label} <span class="about">{WORDS[which]}</span>
+        {label} <span class="about">{words}</span>
       </h3>
       <table class="memory-table small">
         <thead>
@@ -97,7 +104,7 @@ function Bar({ name, bytes, blocks, all }: { name: string; bytes: number; blocks
 }
 
 /** How many blocks of which size: a bar for each size, in its order. */
-function Sizes({ rows, which }: { rows: NamedAmounts[]; which: Which }) {
+function Sizes({ rows, which, words }: { rows: NamedAmounts[]; which: Which; words: string }) {
   const there = rows.map((row) => row[which].blocks > 0);
   if (!there.includes(true)) return null;
   const sorted = [...rows].sort((a, b) => a.number - b.number);
@@ -110,7 +117,7 @@ function Sizes({ rows, which }: { rows: NamedAmounts[]; which: Which }) {
   return (
     <section>
       <h3>
-        By size of a block <span class="about">{WORDS[which]}</span>
+        By size of a block <span class="about">{words}</span>
       </h3>
       <table class="memory-sizes">
         <thead>

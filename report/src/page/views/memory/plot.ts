@@ -10,6 +10,11 @@ export interface Marks {
   /** Times of all moments, and those that are chosen. */
   moments: number[];
   chosen: { time: number; name: string }[];
+  /** Times of requests that could not be met, and which of them is looked at. */
+  failures: number[];
+  failure: number | null;
+  /** All that the device has, if the curve comes near it. */
+  total: number | null;
 }
 
 export interface PlotEvents {
@@ -29,13 +34,16 @@ function themed(name: string): string {
 export function plot(place: HTMLElement, data: CurveColumns, events: PlotEvents): uPlot {
   const [text, line] = [themed("dim"), themed("line")];
   const axis = { stroke: text, font: "11px system-ui, sans-serif", ticks: { stroke: line, size: 4 } };
+  // What a host tells holds until it tells more; else a curve is noted now and then, and goes from one to the next.
+  const paths = data.host ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {};
+  const curve = { width: 1.5, points: { show: false }, ...paths };
   const options: uPlot.Options = {
     width: Math.max(80, place.clientWidth),
     height: Math.max(80, place.clientHeight),
     padding: [14, 26, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: true, y: false, dist: 5 }, points: { size: 7 } },
-    scales: { x: { time: false }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
+    scales: { x: { time: false }, y: { range: (_, __, max) => [0, highest(max, events.marks().total) * 1.08 || 1] } },
     axes: [
       { ...axis, grid: { show: false }, size: 30, values: (_, splits) => splits.map((at) => timeText(at)) },
       {
@@ -48,8 +56,10 @@ export function plot(place: HTMLElement, data: CurveColumns, events: PlotEvents)
     ],
     series: [
       {},
-      { stroke: themed("python"), width: 1.5, fill: `${themed("python")}2e`, points: { show: false } },
-      { stroke: themed("native"), width: 1.5, points: { show: false }, spanGaps: true, show: false },
+      { ...curve, stroke: themed("python"), fill: `${themed("python")}2e` },
+      { ...curve, stroke: themed("native"), spanGaps: true, show: false },
+      { ...curve, stroke: themed("label"), show: false },
+      { ...curve, stroke: themed("native"), show: false },
     ],
     hooks: {
       draw: [(made) => drawMarks(made, events.marks())],
@@ -63,30 +73,40 @@ export function plot(place: HTMLElement, data: CurveColumns, events: PlotEvents)
     },
   };
   const known = Array.from(data.inMemory, (bytes) => (isKnown(bytes) ? bytes : null));
-  return new uPlot(options, [data.time, data.taken, known] as unknown as uPlot.AlignedData, place);
+  const nothing = () => Array.from(data.time, () => null);
+  const pending = data.host ? data.host.pending.map((bytes, at) => bytes + data.taken[at]!) : nothing();
+  const all = [data.time, data.taken, known, pending, data.host?.reserved ?? nothing()];
+  return new uPlot(options, all as unknown as uPlot.AlignedData, place);
+}
+
+function highest(max: number | null, total: number | null): number {
+  return Math.max(max ?? 0, total ?? 0);
 }
 
 function isKnown(bytes: number): boolean {
   return !Number.isNaN(bytes);
 }
 
-/** The place of what is in memory among the series. */
-const IN_MEMORY = 2;
+/** Curves beside that of what is taken, by their places among the series. */
+export const IN_MEMORY = 2;
+export const PENDING = 3;
+export const RESERVED = 4;
 /** What the program took is still to be seen if what is in memory is not more than so many times that. */
 const AS_LARGE = 8;
 
-/** Whether what is in memory is known at all, and whether its curve leaves room for the other one. */
-export function inMemoryFits({ taken, inMemory }: CurveColumns): { isKnown: boolean; fits: boolean } {
+/** Whether what a curve is of is known at all, and whether it leaves room for that of what is taken. */
+export function curveFits(taken: Float64Array, other: Float64Array): { isThere: boolean; fits: boolean } {
   const most = (column: Float64Array) =>
     column.reduce((high, bytes) => (isKnown(bytes) ? Math.max(high, bytes) : high), 0);
-  return { isKnown: inMemory.some(isKnown), fits: most(inMemory) <= AS_LARGE * most(taken) };
+  return { isThere: other.some(isKnown), fits: most(other) <= AS_LARGE * most(taken) };
 }
 
-export function showInMemory(made: uPlot, isShown: boolean): void {
-  made.setSeries(IN_MEMORY, { show: isShown });
+export function showSeries(made: uPlot, series: number, isShown: boolean): void {
+  if (made.series[series]!.show !== isShown) made.setSeries(series, { show: isShown });
 }
 
-function drawMarks(made: uPlot, { peak, moments, chosen }: Marks): void {
+function drawMarks(made: uPlot, marks: Marks): void {
+  const { peak, moments, chosen } = marks;
   const { ctx, bbox } = made;
   const ratio = devicePixelRatio || 1;
   const across = (time: number) => Math.round(made.valToPos(time, "x", true));
@@ -109,8 +129,47 @@ function drawMarks(made: uPlot, { peak, moments, chosen }: Marks): void {
     ctx.fillStyle = themed("accent");
     ctx.fillText(name, across(time) + 5 * ratio, bbox.top + 8 * ratio);
   }
+  if (marks.total !== null) drawTotal(made, marks.total, ratio);
+  drawFailures(made, marks, ratio);
   if (peak) drawPeak(made, peak, ratio);
   ctx.restore();
+}
+
+function drawTotal(made: uPlot, total: number, ratio: number): void {
+  const { ctx, bbox } = made;
+  const y = Math.round(made.valToPos(total, "y", true));
+  ctx.strokeStyle = ctx.fillStyle = themed("dim");
+  ctx.lineWidth = ratio;
+  ctx.setLineDash([6 * ratio, 4 * ratio]);
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, y);
+  ctx.lineTo(bbox.left + bbox.width, y);
+  ctx.stroke();
+  ctx.setLineDash([]);
+  ctx.fillText(`The device has ${bytesText(total)}`, bbox.left + 6 * ratio, y - 8 * ratio);
+}
+
+/** Where a request could not be met. */
+function drawFailures(made: uPlot, { failures, failure }: Marks, ratio: number): void {
+  const { ctx, bbox } = made;
+  ctx.strokeStyle = ctx.fillStyle = themed("more");
+  let free = Number.NEGATIVE_INFINITY;
+  for (const [place, time] of failures.entries()) {
+    const x = Math.round(made.valToPos(time, "x", true));
+    ctx.lineWidth = (place === failure ? 2.5 : 1) * ratio;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    const text = "Out of memory";
+    const width = ctx.measureText(text).width;
+    const left = x + width + 10 * ratio > bbox.left + bbox.width ? x - width - 5 * ratio : x + 5 * ratio;
+    // Where many are near each other, one says it.
+    if (left > free) {
+      ctx.fillText(text, left, bbox.top - 5 * ratio);
+      free = left + width + 8 * ratio;
+    }
+  }
 }
 
 function drawPeak(made: uPlot, peak: { time: number; bytes: number }, ratio: number): void {

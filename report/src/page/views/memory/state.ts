@@ -5,7 +5,7 @@ import type { MemoryPart } from "../../../engine/memory/methods";
 import type { DeviceMemory } from "../../../shared/format";
 import { timeText } from "../../../shared/units";
 import { addressed } from "../../address";
-import { head, selection } from "../../state";
+import { device as chosenDevice, failureText, head, poolText } from "../../state";
 
 const MEASURES = ["peak", "live", "bytes", "temporary"] as const;
 export type MemoryMeasure = (typeof MEASURES)[number];
@@ -16,12 +16,24 @@ const atText = addressed("memory.at", "");
 const otherText = addressed("memory.other", "");
 /** Whether the next moment that is chosen is one to compare with: for those who have no Shift key. */
 export const isComparing = signal(false);
-export const deviceText = addressed("device", "-1");
-
-/** The memory that is looked at: that of the chosen device, or of the first one there is. */
+/** The memory that is looked at. */
 export function device(): DeviceMemory {
   const { devices } = head().memory!;
-  return devices.find((of) => of.device === selection.value.device) ?? devices[0]!;
+  return devices.find((of) => of.device === chosenDevice.value) ?? devices[0]!;
+}
+
+/** The pool whose curve is shown; `null` for all of them. */
+export function pool(of: DeviceMemory): number | null {
+  return poolText.value === "" || !of.host?.pools[Number(poolText.value)] ? null : Number(poolText.value);
+}
+
+/** The request that is open; `null` for none. */
+export function failure(of: DeviceMemory): number | null {
+  return failureText.value === "" || !of.host?.failures[Number(failureText.value)] ? null : Number(failureText.value);
+}
+
+export function chooseFailure(chosen: number | null): void {
+  failureText.value = chosen === null ? "" : String(chosen);
 }
 
 function placeIn(text: string): number | null {

@@ -1,38 +1,44 @@
 // Memory over time, and what it was made of.
 
+import type { DeviceMemory } from "../../../shared/format";
+import { poolText as poolName } from "../../../shared/memory";
 import { bytesText } from "../../../shared/units";
 import { useAnswer } from "../../answer";
 import { Choice } from "../../choice";
 import { ask } from "../../engine";
 import { Problem } from "../../problem";
-import { head } from "../../state";
+import { chooseDevice, head, poolText } from "../../state";
 import { MemoryCards } from "./cards";
 import { MemoryChart } from "./chart";
 import { MemoryContent } from "./content";
+import { Failures } from "./failures";
+import { Fragments } from "./fragments";
 import { MemoryGroups } from "./groups";
-import { device, deviceText } from "./state";
+import { device, pool } from "./state";
 
 export function MemoryView() {
   const { devices, sampleEvery } = head().memory!;
   const of = device();
-  const { value, error } = useAnswer(String(of.device), async () => ({
-    device: of.device,
-    curve: await ask("memoryCurve", of.device),
-  }));
+  const ofPool = pool(of);
+  const key = `${of.device} ${ofPool}`;
+  const { value, error } = useAnswer(key, async () => ({ key, curve: await ask("memoryCurve", of.device, ofPool) }));
   // What was asked for another memory is of no use for this one.
-  const curve = value?.device === of.device ? value.curve : undefined;
+  const curve = value?.key === key ? value.curve : undefined;
   return (
     <div class="memory">
-      {devices.length > 1 && (
+      {(devices.length > 1 || of.host !== null) && (
         <div class="bar">
-          <Choice
-            label="Whose memory"
-            value={String(of.device)}
-            options={devices.map((each) => ({ value: String(each.device), label: each.label }))}
-            choose={(chosen) => {
-              deviceText.value = chosen;
-            }}
-          />
+          {devices.length > 1 ? (
+            <Choice
+              label="Whose memory"
+              value={String(of.device)}
+              options={devices.map((each) => ({ value: String(each.device), label: each.label }))}
+              choose={chooseDevice}
+            />
+          ) : (
+            <h2>{of.label}</h2>
+          )}
+          <Pools of={of} />
         </div>
       )}
       {sampleEvery !== null && (
@@ -50,9 +56,34 @@ export function MemoryView() {
           <code>--aggregate</code> to see it.
         </p>
       )}
-      {curve && curve.curveColumns.time.length > 0 && <MemoryChart of={of} curve={curve} />}
+      {curve && curve.curveColumns.time.length > 0 && <MemoryChart of={of} pool={ofPool} curve={curve} />}
+      {ofPool !== null && <p class="nothing">The curve is that of one pool; what is below is of all of them.</p>}
+      <Failures key={of.device} of={of} />
       <MemoryContent of={of} />
+      <Fragments key={of.device} of={of} />
       <MemoryGroups of={of} />
     </div>
+  );
+}
+
+/** Which pool the curve is of. */
+function Pools({ of }: { of: DeviceMemory }) {
+  const pools = of.host?.pools ?? [];
+  if (pools.length < 2) return null;
+  return (
+    <select
+      aria-label="Which pool the curve is of"
+      value={poolText.value}
+      onChange={(event) => {
+        poolText.value = event.currentTarget.value;
+      }}
+    >
+      <option value="">All {pools.length} pools</option>
+      {pools.map((each, place) => (
+        <option key={each.name} value={String(place)}>
+          {poolName(each.name)} (peak {bytesText(each.peak.taken)})
+        </option>
+      ))}
+    </select>
   );
 }

@@ -1,8 +1,9 @@
 // When and where it was recorded, how long it took, and how much memory.
 
 import type { ComponentChildren } from "preact";
-import type { DeviceMemory, MeasureName } from "../../../shared/format";
-import { bytesText, countText, dateText, MEASURE_LABELS, timeText } from "../../../shared/units";
+import type { Amount, DeviceMemory, MeasureName } from "../../../shared/format";
+import { neverFreed } from "../../../shared/memory";
+import { bytesText, countText, dateText, exactShareText, MEASURE_LABELS, timeText } from "../../../shared/units";
 import { addressWith } from "../../address";
 import { head, measures } from "../../state";
 
@@ -44,7 +45,13 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   );
 }
 
-const AMOUNTS: { name: "peak" | "live" | "allocated" | "temporary"; measure: MeasureName; label: string }[] = [
+type AmountName = "peak" | "live" | "allocated" | "temporary";
+
+function amountOf(device: DeviceMemory, name: AmountName): Amount {
+  return name === "live" ? neverFreed(device) : device[name];
+}
+
+const AMOUNTS: { name: AmountName; measure: MeasureName; label: string }[] = [
   { name: "peak", measure: "peak", label: "At the peak" },
   { name: "live", measure: "live", label: "Never freed" },
   { name: "allocated", measure: "bytes", label: "Allocated" },
@@ -68,27 +75,74 @@ export function MemoryFacts() {
   );
 }
 
+/** Where the memory of a device is shown. */
+function placeOf({ device }: DeviceMemory): Record<string, string> {
+  return { view: "memory", device: String(device), "memory.pool": "", "memory.failure": "" };
+}
+
 function DeviceFacts({ device, isOnly }: { device: DeviceMemory; isOnly: boolean }) {
   return (
     <section class="memory-facts">
-      <h2>{isOnly ? "Memory" : `Memory: ${device.label}`}</h2>
+      <h2>{isOnly && device.host === null ? "Memory" : `Memory: ${device.label}`}</h2>
       <div class="cards">
         {AMOUNTS.map(({ name, measure, label }) => (
           <a
             key={name}
             class={`number-card ${name}`}
             title={measures.value.includes(measure) ? MEASURE_LABELS[measure] : label}
-            href={addressWith({ view: "memory", measure, device: String(device.device) })}
+            href={addressWith({
+              measure,
+              ...placeOf(device),
+              "memory.part": measure,
+            })}
           >
             <span class="dim">{label}</span>
-            <strong>{bytesText(device[name].bytes)}</strong>
+            <strong>{bytesText(amountOf(device, name).bytes)}</strong>
             <span class="dim">
-              {countText(device[name].blocks)} blocks
+              {countText(amountOf(device, name).blocks)} blocks
               {name === "peak" && device.peakNs !== null && `, after ${timeText(device.peakNs)}`}
             </span>
           </a>
         ))}
+        <HostFacts device={device} />
       </div>
     </section>
+  );
+}
+
+/** What a host's allocator told of it. */
+function HostFacts({ device }: { device: DeviceMemory }) {
+  const { host } = device;
+  if (!host) return null;
+  const { reservedPeak, total, states, failureCount } = host;
+  const free = states.reduce((sum, state) => sum + state.free, 0);
+  const largest = Math.max(0, ...states.map((state) => state.largestFree));
+  const there = placeOf(device);
+  return (
+    <>
+      {reservedPeak.reserved > 0 && (
+        <a class="number-card reserved" href={addressWith(there)}>
+          <span class="dim">Reserved at most</span>
+          <strong>{bytesText(reservedPeak.reserved)}</strong>
+          <span class="dim">
+            {total ? `of ${bytesText(total)}, ` : ""}after {timeText(reservedPeak.timeNs)}
+          </span>
+        </a>
+      )}
+      {free > 0 && (
+        <a class="number-card fragmentation" href={addressWith(there)}>
+          <span class="dim">Fragmentation</span>
+          <strong>{exactShareText(1 - largest / free)}</strong>
+          <span class="dim">{bytesText(free)} free in segments</span>
+        </a>
+      )}
+      {failureCount > 0 && (
+        <a class="number-card failures" href={addressWith({ ...there, "memory.failure": "0" })}>
+          <span class="dim">Out of memory</span>
+          <strong>{countText(failureCount)}</strong>
+          <span class="dim">{failureCount === 1 ? "request" : "requests"} that could not be met</span>
+        </a>
+      )}
+    </>
   );
 }

@@ -1,55 +1,10 @@
 //! How much was taken over time.
 
-use stackweave_profile::memory::{MemoryTimeline, TimelinePoint};
+use std::ops::Range;
+
+use stackweave_profile::memory::{DevicePoint, MemoryTimeline};
 
 use crate::formats::report::blocks::Columns;
-
-/// A curve is made of the highest and the last points of so many parts of the time.
-const PARTS: u64 = 2_000;
-
-/// The curve of a device, while its memory is read.
-#[derive(Debug)]
-pub(super) struct DeviceCurve {
-    part_ns: u64,
-    points: Vec<TimelinePoint>,
-    /// The part that is being read, and its points.
-    open: Option<(u64, Point, Point)>,
-}
-
-type Point = (u64, u64);
-
-impl DeviceCurve {
-    pub(super) const fn new(duration_ns: u64) -> Self {
-        Self { part_ns: duration_ns / PARTS + 1, points: Vec::new(), open: None }
-    }
-
-    /// So many bytes are taken from this time on.
-    pub(super) fn add(&mut self, time: u64, bytes: u64) {
-        let (part, point) = (time / self.part_ns, (time, bytes));
-        match &mut self.open {
-            Some((open, highest, last)) if *open == part => {
-                *last = point;
-                *highest = if bytes > highest.1 { point } else { *highest };
-            }
-            _ => {
-                self.close();
-                self.open = Some((part, point, point));
-            }
-        }
-    }
-
-    fn close(&mut self) {
-        let Some((_, highest, last)) = self.open.take() else { return };
-        let points = [Some(highest), Some(last).filter(|last| *last != highest)];
-        let told = |(time_ns, bytes)| TimelinePoint { time_ns, heap: Some(bytes), rss: None };
-        self.points.extend(points.into_iter().flatten().map(told));
-    }
-
-    pub(super) fn finish(mut self) -> MemoryTimeline {
-        self.close();
-        MemoryTimeline { points: self.points }
-    }
-}
 
 /// Time, bytes taken, bytes in memory + 1. `None` if there are no points.
 pub(super) fn columns(curve: &MemoryTimeline) -> Option<Columns> {
@@ -63,18 +18,45 @@ pub(super) fn columns(curve: &MemoryTimeline) -> Option<Columns> {
     Some(columns)
 }
 
+/// Time, bytes taken, bytes that are given back but not free yet, bytes of segments.
+pub(super) fn host_columns(points: &[DevicePoint]) -> Columns {
+    let mut columns = Columns::default();
+    columns.differences(points.iter().map(|point| point.time_ns), 0);
+    columns.plain(points.iter().map(|point| point.allocated));
+    columns.plain(points.iter().map(|point| point.pending));
+    columns.plain(points.iter().map(|point| point.reserved));
+    columns
+}
+
+/// The sum of the curves of several processes: each is moved by the start of its process, and counts until the end of that.
+pub(super) fn sum(curves: &[(Range<u64>, &[DevicePoint])]) -> Vec<DevicePoint> {
+    let last = curves.iter().map(|(life, _)| life.end).max();
+    let mut steps: Vec<(u64, usize, DevicePoint)> = Vec::new();
+    for (number, (life, points)) in curves.iter().enumerate() {
+        steps.extend(points.iter().map(|point| (point.time_ns.saturating_add(life.start), number, *point)));
+        steps.extend((Some(life.end) != last).then_some((life.end, number, DevicePoint::default())));
+    }
+    steps.sort_by_key(|(time, number, _)| (*time, *number));
+    let mut now = vec![DevicePoint::default(); curves.len()];
+    let point = |(time_ns, number, point): (u64, usize, DevicePoint)| {
+        now[number] = point;
+        let sum = |of: fn(&DevicePoint) -> u64| now.iter().map(of).fold(0, u64::saturating_add);
+        let (allocated, pending) = (sum(|point| point.allocated), sum(|point| point.pending));
+        DevicePoint { time_ns, allocated, pending, reserved: sum(|point| point.reserved) }
+    };
+    steps.into_iter().map(point).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_highest_and_the_last_of_each_part_are_kept() {
-        let mut curve = DeviceCurve::new(20_000);
-        for (time, bytes) in [(1, 5), (2, 9), (3, 1), (11, 2), (12, 2)] {
-            curve.add(time, bytes);
-        }
-        let points = curve.finish().points;
-        let told: Vec<_> = points.iter().map(|point| (point.time_ns, point.heap.unwrap_or(0))).collect();
-        assert_eq!(told, [(2, 9), (3, 1), (11, 2), (12, 2)]);
+    fn processes_are_summed_up_while_they_live() {
+        let point = |time_ns, allocated, reserved| DevicePoint { time_ns, allocated, pending: 1, reserved };
+        let (first, second) = ([point(0, 5, 8), point(10, 7, 8)], [point(2, 100, 200)]);
+        let points = sum(&[(0..12, &first), (3..20, &second)]);
+        let told: Vec<_> = points.iter().map(|of| (of.time_ns, of.allocated, of.pending, of.reserved)).collect();
+        assert_eq!(told, [(0, 5, 1, 8), (5, 105, 2, 208), (10, 107, 2, 208), (12, 100, 1, 200)]);
     }
 }

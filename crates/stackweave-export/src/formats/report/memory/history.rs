@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
-use stackweave_profile::memory::{MemoryEvent, MemoryHeader, MemoryKinds, MemoryMode, MemoryTimeline, Taken, lifetime};
+use stackweave_profile::memory::{MemoryEvent, MemoryHeader, MemoryKinds, MemoryMode, Taken};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
-use super::curve::DeviceCurve;
+use super::accounts::{AccountReader, Accounts};
 use super::live::{Block, Live, Now};
 use super::moments::Moments;
 use super::rows::Rows;
@@ -30,28 +30,15 @@ pub(super) struct Peak {
 pub(super) struct DeviceHistory {
     pub(super) moments: Moments,
     pub(super) rows: Rows,
-    /// The curve of each process.
-    pub(super) curves: Vec<(core::ops::Range<u64>, MemoryTimeline)>,
     /// How the process that is read counts.
     scale: Scale,
     peak: Option<Peak>,
     live: Live,
-    curve: DeviceCurve,
-    duration: u64,
 }
 
 impl DeviceHistory {
-    pub(super) fn new(moments: Moments, peak: Option<Peak>, duration: u64) -> Self {
-        Self {
-            moments,
-            rows: Rows::default(),
-            curves: Vec::new(),
-            scale: Scale::default(),
-            peak,
-            live: Live::default(),
-            curve: DeviceCurve::new(duration),
-            duration,
-        }
+    pub(super) fn new(moments: Moments, peak: Option<Peak>) -> Self {
+        Self { moments, rows: Rows::default(), scale: Scale::default(), peak, live: Live::default() }
     }
 
     fn now(&mut self, process: usize) -> (&mut Live, Now<'_>) {
@@ -73,7 +60,6 @@ impl DeviceHistory {
         if peak.is_some_and(|peak| peak.ticks == ticks && self.live_bytes() == peak.bytes) {
             self.moments.pass_peak();
         }
-        self.curve.add(time, self.live_bytes());
         if self.rows.are_too_many() {
             self.halve();
         }
@@ -93,27 +79,22 @@ impl DeviceHistory {
     }
 
     /// The events of a process are over.
-    fn finish(&mut self, process: usize, life: core::ops::Range<u64>) {
+    fn finish(&mut self, process: usize) {
         self.moments.pass_all();
         let left = core::mem::take(&mut self.live);
         let (_, mut now) = self.now(process);
         left.finish(&mut now);
         while self.rows.are_too_many() && self.halve() {}
         self.moments.restart();
-        let curve = core::mem::replace(&mut self.curve, DeviceCurve::new(self.duration)).finish();
-        if !curve.points.is_empty() {
-            let since = |point: &stackweave_profile::memory::TimelinePoint| stackweave_profile::memory::TimelinePoint {
-                time_ns: point.time_ns.saturating_sub(life.start),
-                ..*point
-            };
-            let points = curve.points.iter().map(since).collect();
-            self.curves.push((life, MemoryTimeline { points }));
-        }
     }
 }
 
 /// Reads the events of all processes that have a history. Whether any has.
-pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, DeviceHistory>) -> Result<bool, ExportError> {
+pub(super) fn read(
+    source: &Source<'_>,
+    devices: &mut BTreeMap<i64, DeviceHistory>,
+    accounts: &mut Accounts,
+) -> Result<bool, ExportError> {
     let mut has_any = false;
     for (place, process) in source.processes().iter().enumerate() {
         let kinds = MemoryKinds::of(process.dictionary());
@@ -129,15 +110,16 @@ pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, DeviceHistor
         let began = source.began(process);
         let until = source.options().part.range.as_ref().map(|range| 0..range.end.saturating_sub(began));
         let mut reading = Reading { source, place, process, began, wanted: HashMap::new() };
+        let mut account = AccountReader::new(place, process.dictionary());
         process.visit_in_time_order(until, &mut |_| {}, &mut |timed| {
+            account.see((timed.thread, u64::try_from(timed.time_ns).unwrap_or(0)), &timed.event, accounts);
             if let Some(event) = kinds.see(&timed.event) {
                 reading.event(&timed, event, devices);
             }
             ControlFlow::Continue(())
         })?;
-        let life = lifetime(process, began);
         for device in devices.values_mut() {
-            device.finish(place, life.clone());
+            device.finish(place);
         }
     }
     Ok(has_any)
@@ -221,10 +203,10 @@ mod tests {
     #[test]
     fn too_many_rows_become_fewer_moments_that_are_as_true() {
         let seed = 7;
-        let mut device = DeviceHistory::new(Moments::new(0, STEPS as u64, Some(434)), None, STEPS as u64);
+        let mut device = DeviceHistory::new(Moments::new(0, STEPS as u64, Some(434), &[]), None);
         device.rows = Rows::at_most(3_000);
         let expected = tell(&mut device, &mut Random::new(seed));
-        device.finish(0, 0..STEPS as u64);
+        device.finish(0);
         let times = device.moments.times().to_vec();
         assert!((2..=60).contains(&times.len()), "{times:?}");
         assert!(times.contains(&434) && times.last() == Some(&(STEPS as u64)), "{times:?}");

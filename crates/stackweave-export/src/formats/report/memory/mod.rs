@@ -1,23 +1,28 @@
 //! How much memory was used: figures, curves, and what was live at some moments.
 
+mod accounts;
 mod addresses;
 mod curve;
 mod figures;
 mod history;
+mod host;
 mod live;
 mod moments;
 mod ranges;
 mod rows;
 mod scale;
+mod states;
 mod tree;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use stackweave_core::EventKind;
-use stackweave_profile::memory::{MemoryQuery, MemoryReport, MemoryTimeline, read_report};
+use stackweave_profile::memory::{MemoryQuery, MemoryReport, read_report};
 
+use self::accounts::Accounts;
 use self::history::{DeviceHistory, Peak};
+use self::host::Host;
 use self::moments::Moments;
 use self::scale::Scale;
 use self::tree::StackTree;
@@ -35,41 +40,46 @@ pub(super) fn write(
     names: &mut Names,
     blocks: &mut Blocks<'_>,
 ) -> Result<Value, ExportError> {
-    let reports = reports(source)?;
+    let hosts = host::read(source)?;
+    let reports = reports(source, &hosts)?;
     let Some(sample_every) = reports.first().map(MemoryReport::sample_every) else { return Ok(Value::Null) };
-    let duration = source.time_range().end;
     let device = |report: &MemoryReport| {
-        let moments = Moments::new(report.time.start, report.time.end, report.peak_ns());
-        (report.device, DeviceHistory::new(moments, peak(report), duration))
+        let asked = hosts.get(&report.device).map(Host::failure_times).unwrap_or_default();
+        let moments = Moments::new(report.time.start, report.time.end, report.peak_ns(), &asked);
+        (report.device, DeviceHistory::new(moments, peak(report)))
     };
     let mut devices: BTreeMap<i64, DeviceHistory> = reports.iter().map(device).collect();
-    let has_history = history::read(source, &mut devices)?;
+    let mut accounts = Accounts::default();
+    let has_history = history::read(source, &mut devices, &mut accounts)?;
     let mut frames = RecordedFrames::new(source, names);
     let mut told = Vec::new();
     for report in &reports {
-        let history = devices.remove(&report.device).filter(|_| has_history);
-        let curve = match (report.device, &history) {
-            (EventKind::OWN_DEVICE, _) => report.timeline.clone(),
-            (_, history) => history.as_ref().map(|history| MemoryTimeline::sum(&history.curves)).unwrap_or_default(),
-        };
+        let host = hosts.get(&report.device);
         let mut fields = figures::told(report);
-        fields.insert("device".to_owned(), report.device.into());
-        fields.insert("label".to_owned(), label(report.device).into());
-        fields.insert("peakNs".to_owned(), report.peak_ns().into());
-        let curve = curve::columns(&curve).map(|columns| blocks.columns(&columns)).transpose()?;
-        fields.insert("curve".to_owned(), curve.into());
+        let mut tell = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+        tell("device", report.device.into());
+        tell("label", label(report.device, host).into());
+        tell("peakNs", report.peak_ns().into());
+        let curve = match host.map(Host::points) {
+            Some(points) => Some(curve::host_columns(&points)).filter(|_| !points.is_empty()),
+            None => curve::columns(&report.timeline),
+        };
+        tell("curve", curve.map(|columns| blocks.columns(&columns)).transpose()?.into());
+        let history = devices.remove(&report.device).filter(|_| has_history);
         let moments = match history {
             Some(history) => write_moments(source, threads, &history, &mut frames, blocks)?,
             None => Value::Null,
         };
-        fields.insert("moments".to_owned(), moments);
+        tell("moments", moments);
+        let host = host.map(|host| host.write((source, threads), &accounts, &mut frames, blocks));
+        tell("host", host.transpose()?.unwrap_or_default());
         told.push(Value::Object(fields));
     }
     Ok(json!({"devices": told, "sampleEvery": sample_every}))
 }
 
 /// What `stackweave heap` tells of each device, the process's own memory first. Only of those that were used.
-fn reports(source: &Source<'_>) -> Result<Vec<MemoryReport>, ExportError> {
+fn reports(source: &Source<'_>, hosts: &BTreeMap<i64, Host>) -> Result<Vec<MemoryReport>, ExportError> {
     let part = &source.options().part;
     let report = |device: i64| {
         let query = MemoryQuery {
@@ -81,12 +91,14 @@ fn reports(source: &Source<'_>) -> Result<Vec<MemoryReport>, ExportError> {
         read_report(source.processes(), &query, None, &mut |_| {})
     };
     let own = report(EventKind::OWN_DEVICE)?;
-    let others: Vec<i64> = own.devices.iter().copied().filter(|device| *device != EventKind::OWN_DEVICE).collect();
+    let mut others: BTreeSet<i64> = own.devices.iter().chain(hosts.keys()).copied().collect();
+    others.remove(&EventKind::OWN_DEVICE);
     let mut reports = vec![own];
     for device in others {
         reports.push(report(device)?);
     }
-    reports.retain(|report| !report.is_empty());
+    let is_told = |device: i64| hosts.get(&device).is_some_and(|host| !host.is_empty());
+    reports.retain(|report| !report.is_empty() || is_told(report.device));
     Ok(reports)
 }
 
@@ -101,8 +113,12 @@ fn peak(report: &MemoryReport) -> Option<Peak> {
     highest.map(peak).filter(|peak| peak.bytes > 0)
 }
 
-fn label(device: i64) -> String {
-    if device == EventKind::OWN_DEVICE { "Process memory".to_owned() } else { format!("Device {device}") }
+fn label(device: i64, host: Option<&Host>) -> String {
+    match host.and_then(Host::name) {
+        _ if device == EventKind::OWN_DEVICE => "Process memory".to_owned(),
+        Some(name) => format!("{name} (device {device})"),
+        None => format!("Device {device}"),
+    }
 }
 
 fn write_moments(

@@ -1,0 +1,55 @@
+// The segments of an allocator, and the blocks that they are divided into.
+
+import type { Columns } from "../decode";
+
+export interface SegmentColumns {
+  segmentsColumns: {
+    address: Float64Array;
+    size: Float64Array;
+    /** A place in `SegmentState.pools`. */
+    pool: Uint32Array;
+    stream: Float64Array;
+    flags: Uint32Array;
+    /** The place of its first block; there is one more, behind all. */
+    firstBlock: Uint32Array;
+  };
+  blocksColumns: {
+    segment: Uint32Array;
+    /** Bytes from the beginning of its segment. */
+    offset: Float64Array;
+    size: Float64Array;
+    asked: Float64Array;
+    use: Uint8Array;
+    stack: Uint32Array;
+  };
+}
+
+/** What a block is used for. */
+export const FREE = 0;
+export const PENDING = 1;
+export const TAKEN = 2;
+
+export function segmentsOf(columns: Columns): SegmentColumns {
+  const [address, size, pool] = [columns.plain(), columns.plain(), columns.small()];
+  const [stream, flags, counts] = [columns.plain(), columns.small(), columns.small()];
+  const [gap, blockSize, asked] = [columns.plain(), columns.plain(), columns.plain()];
+  const [blockFlags, stack] = [columns.small(), columns.small()];
+  const firstBlock = new Uint32Array(counts.length + 1);
+  const segment = new Uint32Array(gap.length);
+  const offset = new Float64Array(gap.length);
+  for (let of = 0; of < counts.length; of++) {
+    const [first, end] = [firstBlock[of]!, firstBlock[of]! + counts[of]!];
+    firstBlock[of + 1] = end;
+    let behind = 0;
+    for (let block = first; block < end; block++) {
+      segment[block] = of;
+      offset[block] = behind + gap[block]!;
+      behind = offset[block]! + blockSize[block]!;
+    }
+  }
+  const use = Uint8Array.from(blockFlags, (of) => ((of & 1) !== 0 ? TAKEN : (of & 2) !== 0 ? PENDING : FREE));
+  return {
+    segmentsColumns: { address, size, pool, stream, flags, firstBlock },
+    blocksColumns: { segment, offset, size: blockSize, asked, use, stack },
+  };
+}

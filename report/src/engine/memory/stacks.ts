@@ -1,0 +1,39 @@
+// The stacks that a host's allocator told of.
+
+import type { FrameIndex } from "../../shared/format";
+import type { Names } from "../../shared/names";
+import type { Filter } from "../../shared/selection";
+import type { Columns } from "../decode";
+import { seenByOrigin, seenFunctions } from "../filter";
+
+/** A tree of frames; the root is 0, and has none. */
+export class Stacks {
+  private readonly back: Uint32Array;
+  private readonly frame: Uint32Array;
+
+  constructor(columns: Columns) {
+    this.back = columns.small();
+    this.frame = columns.small();
+  }
+
+  /** The frames of a node, outermost first. */
+  frames(node: number): FrameIndex[] {
+    const frames: FrameIndex[] = [];
+    for (let at = node; at > 0 && this.back[at]! > 0; at -= this.back[at]!) frames.push(this.frame[at]!);
+    return frames.reverse();
+  }
+}
+
+/** The frames that a filter shows; all of them if it shows none. */
+export function shownFrames(names: Names, frames: FrameIndex[], filter: Filter): FrameIndex[] {
+  const seen = seenFunctions(names, filter);
+  const { origin } = names.functions;
+  let isLibrary = false;
+  const shown = frames.filter((frame) => {
+    const of = names.frames.function[frame]!;
+    const [shows, below] = seenByOrigin(origin[of]!, isLibrary, filter.internals);
+    isLibrary = below;
+    return shows && seen[of] === 1;
+  });
+  return shown.length > 0 ? shown : frames;
+}

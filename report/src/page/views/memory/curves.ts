@@ -1,0 +1,64 @@
+// The curves beside that of what is taken, and which of them are shown.
+
+import type { Signal } from "@preact/signals";
+import type { CurveColumns } from "../../../engine/memory/curve";
+import { addressed } from "../../address";
+import { curveFits, IN_MEMORY, PENDING, RESERVED } from "./plot";
+
+/** Each is "on", "off", or "" for what is best: it is shown where it does not hide what is taken. */
+const residentText = addressed("memory.resident", "");
+const pendingText = addressed("memory.pending", "");
+const reservedText = addressed("memory.reserved", "");
+
+export interface OtherCurve {
+  /** Its place among the series. */
+  series: number;
+  /** What the style calls it. */
+  name: string;
+  label: string;
+  title: string;
+  /** Bytes at each time of the curve. */
+  bytes: Float64Array;
+  isShown: boolean;
+  toggle(): void;
+}
+
+/** The curves that there is something of. */
+export function otherCurves({ taken, inMemory, host }: CurveColumns): OtherCurve[] {
+  const curves: OtherCurve[] = [];
+  const add = (text: Signal<string>, of: Omit<OtherCurve, "isShown" | "toggle">) => {
+    const { isThere, fits } = curveFits(taken, of.bytes);
+    if (!isThere) return;
+    const isShown = text.value === "" ? fits : text.value === "on";
+    const toggle = () => {
+      text.value = isShown ? "off" : "on";
+    };
+    curves.push({ ...of, isShown, toggle });
+  };
+  add(residentText, {
+    series: IN_MEMORY,
+    name: "resident",
+    label: "In memory (resident)",
+    title: "Show how much memory of the process the system held",
+    bytes: inMemory,
+  });
+  if (host?.pending.some((bytes) => bytes > 0)) {
+    add(pendingText, {
+      series: PENDING,
+      name: "pending",
+      label: "With pending frees",
+      title: "Show what the program gave back too, as long as the device still used it",
+      bytes: host.pending,
+    });
+  }
+  if (host?.reserved.some((bytes) => bytes > 0)) {
+    add(reservedText, {
+      series: RESERVED,
+      name: "reserved",
+      label: "Reserved (segments)",
+      title: "Show how much the allocator had taken from the device",
+      bytes: host.reserved,
+    });
+  }
+  return curves;
+}

@@ -1,0 +1,135 @@
+// What an allocator's own account says: how much it holds, what of it is used, and how the rest is scattered.
+
+import type { DeviceMemory, SegmentState } from "../../../shared/format";
+import { poolText } from "../../../shared/memory";
+import { bytesText, countText, exactShareText, timeText } from "../../../shared/units";
+import { useAnswer } from "../../answer";
+import { ask } from "../../engine";
+import { Problem } from "../../problem";
+import { head } from "../../state";
+import { Segments } from "./segments";
+
+const WORDS: Record<SegmentState["reason"], string> = {
+  end: "at the end of the recording",
+  failure: "when memory ran out",
+  asked: "when the program asked for it",
+};
+
+export function Fragments({ of }: { of: DeviceMemory }) {
+  return (
+    <>
+      {of.host?.states.map((state, place) => (
+        <Account key={state.process} of={of} state={state} place={place} />
+      ))}
+    </>
+  );
+}
+
+/** How much of what is free is not in the largest piece; `null` if nothing is free. */
+export function fragmentation({ free, largestFree }: SegmentState): number | null {
+  return free > 0 ? 1 - largestFree / free : null;
+}
+
+function Account({ of, state, place }: { of: DeviceMemory; state: SegmentState; place: number }) {
+  const { value, error } = useAnswer(`${of.device} ${place}`, async () => ({
+    device: of.device,
+    columns: await ask("memorySegments", of.device, place),
+  }));
+  const columns = value?.device === of.device ? value.columns : null;
+  const { processes } = head();
+  const pid = processes.length > 1 ? ` of process ${processes[state.process]?.pid}` : "";
+  return (
+    <section class="memory-account" aria-label={`Segments${pid}`}>
+      <h2>
+        Segments{pid}{" "}
+        <span class="about">
+          {WORDS[state.reason]}, at {timeText(state.timeNs)}
+        </span>
+      </h2>
+      <Figures state={state} />
+      <Parts state={state} />
+      {state.pools.length > 1 && <Pools state={state} />}
+      {error && <Problem what="The segments can't be drawn" why={error} />}
+      {columns && <Segments device={of.device} state={state} columns={columns} />}
+      {state.leftOut > 0 && <p class="nothing">{countText(state.leftOut)} smaller segments are not on the picture.</p>}
+    </section>
+  );
+}
+
+function Figures({ state }: { state: SegmentState }) {
+  const scattered = fragmentation(state);
+  return (
+    <dl class="memory-figures">
+      <Figure name="Reserved" value={bytesText(state.reserved)} about={`${countText(state.segments)} segments`} />
+      <Figure
+        name="In use"
+        value={bytesText(state.allocated)}
+        about={`${bytesText(state.allocated - state.requested)} of it is rounding`}
+      />
+      {state.pending > 0 && <Figure name="Pending frees" value={bytesText(state.pending)} about="not free yet" />}
+      <Figure name="Free in segments" value={bytesText(state.free)} about={share(state.free, state.reserved)} />
+      <Figure name="Largest free piece" value={bytesText(state.largestFree)} about="the most that fits without more" />
+      <Figure
+        name="Fragmentation"
+        value={scattered === null ? "–" : exactShareText(scattered)}
+        about={scattered === null ? "nothing is free" : "of what is free is not in the largest piece"}
+      />
+    </dl>
+  );
+}
+
+function share(part: number, all: number): string {
+  return all > 0 ? `${exactShareText(part / all)} of what is reserved` : "";
+}
+
+function Figure({ name, value, about }: { name: string; value: string; about: string }) {
+  return (
+    <div class="memory-figure">
+      <dt>{name}</dt>
+      <dd>
+        <strong>{value}</strong>
+        <span class="about">{about}</span>
+      </dd>
+    </div>
+  );
+}
+
+/** All that is reserved as one bar. */
+function Parts({ state }: { state: SegmentState }) {
+  const parts = [
+    ["taken", state.requested],
+    ["rounding", state.allocated - state.requested],
+    ["pending", state.pending],
+    ["free", state.free],
+  ] as const;
+  return (
+    <div class="memory-parts" aria-hidden="true">
+      {parts.map(([name, bytes]) => bytes > 0 && <span key={name} class={name} style={{ flexGrow: bytes }} />)}
+    </div>
+  );
+}
+
+function Pools({ state }: { state: SegmentState }) {
+  return (
+    <table class="memory-table pools" aria-label="Segments by pool">
+      <thead>
+        <tr>
+          <th scope="col">Pool</th>
+          <th scope="col">Reserved</th>
+          <th scope="col">In use</th>
+          <th scope="col">Free</th>
+        </tr>
+      </thead>
+      <tbody>
+        {state.pools.map((pool) => (
+          <tr key={pool.name}>
+            <th scope="row">{poolText(pool.name)}</th>
+            <td>{bytesText(pool.reserved)}</td>
+            <td>{bytesText(pool.allocated)}</td>
+            <td>{bytesText(pool.free)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

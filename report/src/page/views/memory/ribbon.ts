@@ -1,0 +1,90 @@
+// Where segments are on a picture: one after the other, in rows as wide as the picture, each as long as it has bytes. One that
+// is longer than a row goes on in the next. Each pool begins a row.
+
+import type { SegmentColumns } from "../../../engine/memory/segments";
+
+export const ROW = 20;
+const STEP = ROW + 4;
+const LABEL = 20;
+const GAP = 3;
+const SHORTEST = 3;
+
+/** A part of a segment that lies in one row. */
+export interface Piece {
+  segment: number;
+  left: number;
+  top: number;
+  width: number;
+  /** Its bytes, from the beginning of the segment. */
+  from: number;
+  to: number;
+}
+
+export interface Ribbon {
+  pieces: Piece[];
+  /** The pools, and where their names go. */
+  labels: { pool: number; top: number }[];
+  height: number;
+}
+
+/** Lays out segments, which come by pool, so that about so many rows are full. */
+export function layOut({ segmentsColumns }: SegmentColumns, width: number, rows: number): Ribbon {
+  const { size, pool } = segmentsColumns;
+  const all = size.reduce((sum, bytes) => sum + bytes, 0);
+  const ribbon: Ribbon = { pieces: [], labels: [], height: 0 };
+  if (all === 0 || width <= 0) return ribbon;
+  const perPixel = all / (width * rows);
+  let [left, top, last] = [0, -STEP, -1];
+  for (let segment = 0; segment < size.length; segment++) {
+    if (pool[segment] !== last) {
+      last = pool[segment]!;
+      ribbon.labels.push({ pool: last, top: top + STEP });
+      [left, top] = [0, top + STEP + LABEL];
+    }
+    let rest = Math.max(SHORTEST, size[segment]! / perPixel);
+    const bytesPerPixel = size[segment]! / rest;
+    if (left > 0 && left + rest > width) [left, top] = [0, top + STEP];
+    for (let from = 0; rest > 1e-6; ) {
+      if (left >= width) [left, top] = [0, top + STEP];
+      const wide = Math.min(rest, width - left);
+      rest -= wide;
+      const to = rest > 1e-6 ? from + wide * bytesPerPixel : size[segment]!;
+      ribbon.pieces.push({ segment, left, top, width: wide, from, to });
+      [left, from] = [left + wide, to];
+    }
+    left += GAP;
+  }
+  ribbon.height = top + STEP;
+  return ribbon;
+}
+
+/** The block at a place; `null` if there is none. */
+export function blockAt(columns: SegmentColumns, { pieces }: Ribbon, x: number, y: number): number | null {
+  const piece = pieces.find(
+    ({ left, top, width }) => y >= top && y < top + ROW && x >= left && x < left + Math.max(width, SHORTEST),
+  );
+  if (!piece) return null;
+  const byte = piece.from + ((x - piece.left) / piece.width) * (piece.to - piece.from);
+  const { firstBlock } = columns.segmentsColumns;
+  const { offset, size } = columns.blocksColumns;
+  for (let block = firstBlock[piece.segment]!; block < firstBlock[piece.segment + 1]!; block++) {
+    if (byte >= offset[block]! && byte < offset[block]! + size[block]!) return block;
+  }
+  return null;
+}
+
+/** The boxes of a range of bytes of a segment: one for each row that it is in. */
+export function boxesOf(pieces: Piece[], from: number, to: number): { left: number; top: number; width: number }[] {
+  const boxes = [];
+  for (const piece of pieces) {
+    const [begin, end] = [Math.max(from, piece.from), Math.min(to, piece.to)];
+    if (begin >= end) continue;
+    const perByte = piece.width / (piece.to - piece.from);
+    boxes.push({
+      left: piece.left + (begin - piece.from) * perByte,
+      top: piece.top,
+      width: (end - begin) * perByte,
+    });
+  }
+  return boxes;
+}

@@ -1,0 +1,227 @@
+// The segments of an allocator and the blocks in them, as a picture: fragmentation is what is between the coloured ones.
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { FREE, PENDING, type SegmentColumns, TAKEN } from "../../../engine/memory/segments";
+import type { SegmentState } from "../../../shared/format";
+import { poolText } from "../../../shared/memory";
+import { bytesText } from "../../../shared/units";
+import { Canvas, type Surface } from "../../canvas";
+import { Tooltip } from "../../tooltip";
+import { blockAt, boxesOf, layOut, type Piece, type Ribbon, ROW } from "./ribbon";
+import { StackList } from "./stack";
+
+const FEW_ROWS = 8;
+const MOST_ROWS = 128;
+
+interface Properties {
+  device: number;
+  state: SegmentState;
+  columns: SegmentColumns;
+}
+
+export function Segments({ device, state, columns }: Properties) {
+  const place = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  const [rows, setRows] = useState(FEW_ROWS);
+  const [hovered, setHovered] = useState<{ block: number; x: number; y: number } | null>(null);
+  const [chosen, setChosen] = useState<number | null>(null);
+  useEffect(() => {
+    const element = place.current!;
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  const ribbon = useMemo(() => layOut(columns, width, rows), [columns, width, rows]);
+  const draw = useMemo(
+    () => (surface: Surface) =>
+      drawRibbon(surface, { columns, state, ribbon, hovered: hovered?.block ?? null, chosen }),
+    [columns, state, ribbon, hovered?.block, chosen],
+  );
+  const at = (event: MouseEvent) => {
+    const bounds = (event.currentTarget as Element).getBoundingClientRect();
+    return blockAt(columns, ribbon, event.clientX - bounds.left, event.clientY - bounds.top);
+  };
+  const choose = (block: number | null) => {
+    setHovered(null);
+    setChosen(block);
+    if (block !== null) reveal(place.current!, columns, ribbon, block);
+  };
+  const zoom = (factor: number) => setRows(Math.min(MOST_ROWS, Math.max(FEW_ROWS, rows * factor)));
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const count = columns.blocksColumns.size.length;
+    const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, Home: -count, End: count };
+    if (event.key === "+" || event.key === "=") zoom(2);
+    else if (event.key === "-") zoom(0.5);
+    else if (event.key === "0") setRows(FEW_ROWS);
+    else if (event.key in steps) choose(Math.min(count - 1, Math.max(0, (chosen ?? -1) + steps[event.key]!)));
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <div class="memory-segments">
+      <p class="memory-legend">
+        <span class="key taken">In use</span>
+        <span class="key rounding">Rounding</span>
+        <span class="key pending">Pending frees</span>
+        <span class="key free">Free</span>
+        <span class="how">Each bar is a segment, as long as it is large. Click: who took a block.</span>
+        <span class="choice">
+          <button type="button" disabled={rows <= FEW_ROWS} aria-label="Smaller" onClick={() => zoom(0.5)}>
+            −
+          </button>
+          <button type="button" disabled={rows >= MOST_ROWS} aria-label="Larger" onClick={() => zoom(2)}>
+            +
+          </button>
+        </span>
+      </p>
+      <div class="memory-ribbon">
+        <div ref={place} style={{ height: `${ribbon.height}px` }}>
+          <Canvas
+            label="Segments and their blocks. Arrow keys go from block to block, + and - change the size."
+            draw={draw}
+            events={{
+              onKeyDown,
+              onMouseMove: (event: MouseEvent) => {
+                const block = at(event);
+                setHovered(block === null ? null : { block, x: event.clientX, y: event.clientY });
+              },
+              onMouseLeave: () => setHovered(null),
+              onClick: (event: MouseEvent) => choose(at(event)),
+            }}
+          />
+        </div>
+      </div>
+      <p class="flame-said" role="status">
+        {chosen !== null && said(columns, chosen)}
+      </p>
+      {chosen !== null && (
+        <section class="memory-block" aria-label="The chosen block">
+          <BlockFacts state={state} columns={columns} block={chosen} />
+          {columns.blocksColumns.use[chosen] !== FREE && (
+            <StackList device={device} node={columns.blocksColumns.stack[chosen]!} />
+          )}
+        </section>
+      )}
+      {hovered && (
+        <Tooltip x={hovered.x} y={hovered.y}>
+          <BlockFacts state={state} columns={columns} block={hovered.block} />
+          {columns.blocksColumns.use[hovered.block] !== FREE && (
+            <StackList device={device} node={columns.blocksColumns.stack[hovered.block]!} />
+          )}
+        </Tooltip>
+      )}
+    </div>
+  );
+}
+
+const USES = { [FREE]: "Free", [PENDING]: "Pending free", [TAKEN]: "In use" } as Record<number, string>;
+
+function BlockFacts({ state, columns, block }: { state: SegmentState; columns: SegmentColumns; block: number }) {
+  const { segment, offset, size, asked, use } = columns.blocksColumns;
+  const { address, size: whole, pool, stream, flags } = columns.segmentsColumns;
+  const of = segment[block]!;
+  const kind = [flags[of]! & 2 ? "expandable" : "", flags[of]! & 1 ? "of large blocks" : "of small blocks"];
+  return (
+    <dl class="block-facts">
+      <dt>{USES[use[block]!]}</dt>
+      <dd>
+        {bytesText(size[block]!)}
+        {use[block] !== FREE && asked[block] !== size[block] && `, ${bytesText(asked[block]!)} asked for`}
+      </dd>
+      <dt>Segment</dt>
+      <dd>
+        {bytesText(whole[of]!)}, {kind.filter(Boolean).join(", ")}
+        {stream[of]! > 0 && `, stream ${stream[of]}`}, {poolText(state.pools[pool[of]!]?.name ?? "")}
+      </dd>
+      <dt>Address</dt>
+      <dd>0x{(address[of]! + offset[block]!).toString(16)}</dd>
+    </dl>
+  );
+}
+
+function said(columns: SegmentColumns, block: number): string {
+  const { size, asked, use } = columns.blocksColumns;
+  const how = use[block] === FREE ? "" : `, ${bytesText(asked[block]!)} asked for`;
+  return `Block ${block + 1} of ${size.length}: ${USES[use[block]!]}, ${bytesText(size[block]!)}${how}`;
+}
+
+function reveal(place: HTMLElement, columns: SegmentColumns, ribbon: Ribbon, block: number): void {
+  const { segment, offset, size } = columns.blocksColumns;
+  const pieces = ribbon.pieces.filter((piece) => piece.segment === segment[block]);
+  const [first] = boxesOf(pieces, offset[block]!, offset[block]! + size[block]!);
+  const scroller = place.parentElement!;
+  if (!first || (first.top >= scroller.scrollTop && first.top + ROW <= scroller.scrollTop + scroller.clientHeight))
+    return;
+  scroller.scrollTop = Math.max(0, first.top - ROW);
+}
+
+interface Drawn {
+  columns: SegmentColumns;
+  state: SegmentState;
+  ribbon: Ribbon;
+  hovered: number | null;
+  chosen: number | null;
+}
+
+function drawRibbon({ context, colour }: Surface, { columns, state, ribbon, hovered, chosen }: Drawn): void {
+  const { firstBlock, size: whole } = columns.segmentsColumns;
+  const { offset, size, asked, use } = columns.blocksColumns;
+  const fills = { [FREE]: "", [PENDING]: colour("label"), [TAKEN]: colour("python") } as Record<number, string>;
+  context.font = "600 12px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  context.fillStyle = colour("dim");
+  for (const { pool, top } of ribbon.labels) {
+    const { name = "", reserved = 0 } = state.pools[pool] ?? {};
+    context.fillText(`${poolText(name)}, ${bytesText(reserved)}`, 0, top + 10);
+  }
+  const bySegment = piecesBySegment(ribbon.pieces, whole.length);
+  for (const [segment, pieces] of bySegment.entries()) {
+    context.fillStyle = colour("line");
+    for (const { left, top, width } of pieces) context.fillRect(left, top, width, ROW);
+    for (let block = firstBlock[segment]!; block < firstBlock[segment + 1]!; block++) {
+      const fill = fills[use[block]!]!;
+      if (fill === "") continue;
+      const [from, to] = [offset[block]!, offset[block]! + size[block]!];
+      context.fillStyle = fill;
+      context.globalAlpha = 0.5;
+      fillRange(context, pieces, from, to);
+      context.globalAlpha = 1;
+      fillRange(context, pieces, from, Math.min(to, from + asked[block]!));
+      if (size[block]! / whole[segment]! < 1) separate(context, pieces, to, colour("page"));
+    }
+  }
+  for (const [block, name] of [
+    [hovered, "text"],
+    [chosen, "accent"],
+  ] as const) {
+    if (block === null || block >= size.length) continue;
+    context.strokeStyle = colour(name);
+    context.lineWidth = 2;
+    const boxes = boxesOf(
+      bySegment[columns.blocksColumns.segment[block]!]!,
+      offset[block]!,
+      offset[block]! + size[block]!,
+    );
+    for (const { left, top, width } of boxes) context.strokeRect(left, top + 1, Math.max(2, width), ROW - 2);
+  }
+}
+
+function piecesBySegment(pieces: Piece[], segments: number): Piece[][] {
+  const all: Piece[][] = Array.from({ length: segments }, () => []);
+  for (const piece of pieces) all[piece.segment]!.push(piece);
+  return all;
+}
+
+function fillRange(context: CanvasRenderingContext2D, pieces: Piece[], from: number, to: number): void {
+  for (const { left, top, width } of boxesOf(pieces, from, to)) context.fillRect(left, top, width, ROW);
+}
+
+/** A line between a block and the next, where both can be told apart. */
+function separate(context: CanvasRenderingContext2D, pieces: Piece[], at: number, colour: string): void {
+  for (const { left, top, width, from, to } of pieces) {
+    if (at <= from || at > to) continue;
+    context.fillStyle = colour;
+    context.fillRect(left + ((at - from) / (to - from)) * width - 0.5, top, 0.5, ROW);
+  }
+}
