@@ -15,7 +15,7 @@ interface Finding {
 inBrowsers(["chromium"], "axe finds nothing serious in any view", async (browser) => {
   const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   const found: string[] = [];
-  for (const name of ["calls", "memory"] as const) {
+  for (const name of ["calls", "memory", "devices"] as const) {
     for (const theme of ["light", "dark"] as const) {
       // The policy would not let it in.
       const opened = await Opened.open(browser, name, { theme, bypassPolicy: true, height: 700 });

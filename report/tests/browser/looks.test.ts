@@ -15,7 +15,7 @@ const SIZES = [
 
 inBrowsers(["chromium"], "each view fits in both themes and on a phone", async (browser) => {
   mkdirSync(FOLDER, { recursive: true });
-  for (const name of ["calls", "memory"] satisfies PageName[]) {
+  for (const name of ["calls", "memory", "devices"] satisfies PageName[]) {
     for (const theme of ["light", "dark"] as const) {
       for (const size of SIZES) {
         const opened = await Opened.open(browser, name, { theme, ...size });

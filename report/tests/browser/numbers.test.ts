@@ -3,16 +3,17 @@
 import assert from "node:assert/strict";
 import type { DiffTable } from "../../src/engine/diff/methods";
 import type { Sight } from "../../src/engine/timeline/methods";
-import type { Head, NamedAmounts } from "../../src/shared/format";
+import type { Head } from "../../src/shared/format";
 import { functionName, type Names } from "../../src/shared/names";
 import { countText, timeText } from "../../src/shared/units";
 import { inBrowsers } from "./browsers";
 import {
+  amountsOf,
+  amountsOfHeap,
   asked,
   assertSameRows,
   EVERYTHING,
   expected,
-  type HeapAmounts,
   type Row,
   rowsOf,
   selectionOf,
@@ -133,17 +134,3 @@ inBrowsers(["chromium"], "memory has the numbers of stackweave top and heap", as
   }
   await opened.close();
 });
-
-type Amounts = Pick<NamedAmounts, "peak" | "live" | "allocated" | "temporary">;
-
-function amountsOf({ peak, live, allocated, temporary }: Amounts): number[] {
-  return [peak, live, allocated, temporary].flatMap(({ bytes, blocks }) => [bytes, blocks]);
-}
-
-function amountsOfHeap(of: HeapAmounts): number[] {
-  const [peak, live] = [
-    [of.peak_bytes, of.peak_blocks],
-    [of.live_bytes, of.live_blocks],
-  ];
-  return [...peak!, ...live!, of.bytes, of.allocations, of.temporary_bytes, of.temporary];
-}

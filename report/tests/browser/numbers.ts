@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "puppeteer-core";
 import type { Table } from "../../src/engine/table";
+import type { NamedAmounts } from "../../src/shared/format";
 import { fileOf, functionName, type Names } from "../../src/shared/names";
 import { type Filter, type Selection, SHOW_DEFAULT } from "../../src/shared/selection";
 import { PAGES } from "./opened";
@@ -31,7 +32,26 @@ export interface Expected {
   };
   inside: { range: ExpectedRange };
   memory: { measures: Record<string, Row[]>; heap: Heap };
+  devices: { account: DeviceAccount[]; heap: Heap[] };
 }
+
+/** What the program of `devices.py` knows of its own devices. */
+export interface DeviceAccount {
+  peak: number;
+  /** What was asked for, and what was free. */
+  failures: [number, number][];
+  state: Record<StateFigure, number> | null;
+}
+
+export type StateFigure =
+  | "segments"
+  | "blocks"
+  | "reserved"
+  | "allocated"
+  | "requested"
+  | "pending"
+  | "free"
+  | "largestFree";
 
 /** Of what `stackweave heap --json` writes. */
 export interface Heap {
@@ -59,6 +79,20 @@ export function selectionOf(
   range: Selection["range"] = null,
 ): Selection {
   return { measure, device: -1, threads: null, range, filter: { ...SHOW_DEFAULT, ...filter } };
+}
+
+type Amounts = Pick<NamedAmounts, "peak" | "live" | "allocated" | "temporary">;
+
+export function amountsOf({ peak, live, allocated, temporary }: Amounts): number[] {
+  return [peak, live, allocated, temporary].flatMap(({ bytes, blocks }) => [bytes, blocks]);
+}
+
+export function amountsOfHeap(of: HeapAmounts): number[] {
+  const [peak, live] = [
+    [of.peak_bytes, of.peak_blocks],
+    [of.live_bytes, of.live_blocks],
+  ];
+  return [...peak!, ...live!, of.bytes, of.allocations, of.temporary_bytes, of.temporary];
 }
 
 export const EVERYTHING: Partial<Filter> = { internals: true };

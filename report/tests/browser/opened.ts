@@ -8,7 +8,7 @@ import { PATIENCE_MS } from "./browsers";
 
 export const PAGES = process.env.STACKWEAVE_REPORT_PAGES!;
 
-export type PageName = "calls" | "inside" | "memory" | "hostile";
+export type PageName = "calls" | "inside" | "memory" | "devices" | "hostile";
 
 export interface Options {
   /** What stands behind the "#". */

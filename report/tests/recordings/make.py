@@ -80,11 +80,20 @@ def expected_of_memory(folder):
     }
 
 
+def expected_of_devices(folder):
+    return {
+        "account": json.loads((folder / "devices.json").read_text()),
+        "heap": [json.loads(run("heap", "devices.swv", "--device", str(n), "--json", cwd=folder)) for n in range(2)],
+    }
+
+
 def record(folder):
     run("trace", "-q", "-o", "calls.swv", str(HERE / "calls.py"), "12", cwd=folder)
     run("trace", "-q", "-o", "before.swv", str(HERE / "calls.py"), "6", cwd=folder)
     subprocess.run([sys.executable, str(HERE / "inside.py"), "inside.swv"], cwd=folder, check=True, timeout=120)
     run("memory", "-q", "-o", "memory.swv", str(HERE / "memory.py"), cwd=folder)
+    devices = [sys.executable, str(HERE / "devices.py"), "devices.swv", "devices.json"]
+    subprocess.run(devices, cwd=folder, check=True, timeout=120)
     run("trace", "-q", "-o", "hostile.swv", str(HERE / "hostile.py"), HOSTILE_ARGUMENT, cwd=folder)
 
 
@@ -92,10 +101,15 @@ def main(folder):
     folder.mkdir(parents=True)
     record(folder)
     run("report", "calls.swv", "--before", "before.swv", "-o", "calls.html", cwd=folder)
-    for name in ("inside", "memory", "hostile"):
+    for name in ("inside", "memory", "devices", "hostile"):
         run("report", f"{name}.swv", "-o", f"{name}.html", cwd=folder)
     inside = {"range": expected_of_range(stackweave.open(folder / "inside.swv"))}
-    expected = {"calls": expected_of_calls(folder), "inside": inside, "memory": expected_of_memory(folder)}
+    expected = {
+        "calls": expected_of_calls(folder),
+        "inside": inside,
+        "memory": expected_of_memory(folder),
+        "devices": expected_of_devices(folder),
+    }
     (folder / "expected.json").write_text(json.dumps(expected, indent=1))
 
 

@@ -1,0 +1,183 @@
+"""A host with two devices, and nothing else that is recorded. It keeps an account that the report has to agree with.
+
+    python devices.py RECORDING ACCOUNT
+
+On the first device a pool comes, blocks wait until they are free, and in the end a request can't be met.
+"""
+
+import ctypes
+import json
+import sys
+
+import stackweave
+from stackweave import _native
+from stackweave._memory_source import MemorySource
+
+MIB = 1 << 20
+ROUND = 512
+GRAPH_POOL = 1 << 63 | 3
+TOTAL = 160 * MIB
+#: As in stackweave.h.
+ALLOC, SEGMENT, PRESENT, FREE_REQUESTED, FREE_COMPLETED, SEGMENT_PRESENT = 1, 3, 5, 6, 7, 8
+OUT_OF_MEMORY, STATE_BEGIN, SEGMENT_STATE, BLOCK_STATE, STATE_END = 12, 15, 16, 17, 18
+
+
+class Block(ctypes.Structure):
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("address", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("device", ctypes.c_int64),
+        ("stream", ctypes.c_uint64),
+        ("pool", ctypes.c_uint64),
+        ("text", ctypes.c_char_p),
+        ("asked", ctypes.c_uint64),
+        ("flags", ctypes.c_uint64),
+    )
+
+
+_tell = ctypes.CDLL(_native.__file__).stackweave_tell
+
+
+def tell(what, **fields):
+    block = Block(size=ctypes.sizeof(Block), **fields)
+    if (status := _tell(what, ctypes.byref(block), None)) != 0:
+        raise SystemExit(f"stackweave_tell({what}) said {status}")
+
+
+class OutOfDeviceMemory(Exception):
+    pass
+
+
+class Device:
+    """Segments of 20 MiB or as large as a block, and the first free piece that is large enough."""
+
+    def __init__(self, number):
+        self.number = number
+        self.next_address = 0x7F00_0000_0000
+        #: Each: address, size, pool, and its pieces: [address, size, asked, state], by address.
+        self.segments = []
+        self.failures = []
+        self.peak = self.taken = 0
+
+    def segment(self, size, pool, what=SEGMENT):
+        address, self.next_address = self.next_address, self.next_address + 2 * size
+        self.segments.append((address, size, pool, [[address, size, 0, "free"]]))
+        tell(what, address=address, bytes=size, device=self.number, pool=pool)
+
+    def take(self, asked, pool=0, what=ALLOC):
+        size = -(-asked // ROUND) * ROUND
+        for _, _, of, pieces in self.segments:
+            for at, piece in enumerate(pieces):
+                if of == pool and piece[3] == "free" and piece[1] >= size:
+                    rest = [piece[0] + size, piece[1] - size, 0, "free"]
+                    pieces[at : at + 1] = [[piece[0], size, asked, "taken"], *([rest] if rest[1] else [])]
+                    tell(what, address=piece[0], bytes=asked, device=self.number, pool=pool)
+                    self.taken += asked
+                    self.peak = max(self.peak, self.taken)
+                    return piece[0]
+        room = TOTAL - sum(segment[1] for segment in self.segments)
+        if max(size, 20 * MIB) > room:
+            tell(OUT_OF_MEMORY, address=room, bytes=asked, device=self.number, pool=pool)
+            self.failures.append([asked, room])
+            self.account(1)
+            raise OutOfDeviceMemory(asked)
+        self.segment(max(size, 20 * MIB), pool)
+        return self.take(asked, pool)
+
+    def find(self, address):
+        return next(piece for segment in self.segments for piece in segment[3] if piece[0] == address)
+
+    def free(self, address, waits=False):
+        piece = self.find(address)
+        self.taken -= piece[2]
+        piece[3] = "pending"
+        tell(FREE_REQUESTED, address=address, bytes=piece[2], device=self.number)
+        if not waits:
+            self.complete(address)
+
+    def complete(self, address):
+        piece = self.find(address)
+        tell(FREE_COMPLETED, address=address, bytes=piece[2], device=self.number)
+        piece[2:] = [0, "free"]
+
+    def account(self, reason):
+        """Tells of everything that it has."""
+        tell(STATE_BEGIN, flags=reason)
+        for address, size, pool, pieces in self.segments:
+            tell(SEGMENT_STATE, address=address, bytes=size, device=self.number, pool=pool, flags=1)
+            for at, length, asked, state in pieces:
+                flags = {"free": 0, "pending": 2, "taken": 3}[state]
+                tell(BLOCK_STATE, address=at, bytes=length, device=self.number, pool=pool, asked=asked, flags=flags)
+        tell(STATE_END)
+
+    def figures(self):
+        pieces = [piece for segment in self.segments for piece in segment[3]]
+        sizes = {state: [piece[1] for piece in pieces if piece[3] == state] for state in ("free", "pending", "taken")}
+        return {
+            "segments": len(self.segments),
+            "blocks": len(pieces),
+            "reserved": sum(segment[1] for segment in self.segments),
+            "allocated": sum(sizes["taken"]),
+            "requested": sum(piece[2] for piece in pieces if piece[3] == "taken"),
+            "pending": sum(sizes["pending"]),
+            "free": sum(sizes["free"]),
+            "largestFree": max(sizes["free"], default=0),
+        }
+
+
+def weights(device):
+    return [device.take(3 * MIB + 77 * n) for n in range(4)]
+
+
+def activations(device, step):
+    return [device.take((1 + (7 * n + step) % 5) * MIB - 100) for n in range(10)]
+
+
+def train(device):
+    for step in range(12):
+        taken = activations(device, step)
+        for at, address in enumerate(taken):
+            device.free(address, waits=at % 3 == 0)
+        for address in taken[::3]:
+            device.complete(address)
+    return [device.take(2 * MIB) for _ in range(3)]
+
+
+def capture_graph(device):
+    return device.take(5 * MIB, pool=GRAPH_POOL)
+
+
+def too_much(device):
+    activations(device, 1)
+    device.free(device.take(6 * MIB), waits=True)
+    try:
+        device.take(200 * MIB)
+    except OutOfDeviceMemory:
+        return
+
+
+def main(recording_path, account_path):
+    recording = stackweave.memory(recording_path)
+    recording._memory_source = MemorySource({"own_memory": False, "mappings": False})
+    recording._sources = (recording._memory_source,)
+    recording._native_options["extra"] = {"device.0.name": "NVIDIA H200", "device.0.total": str(TOTAL)}
+    devices = [Device(0), Device(1)]
+    with recording:
+        devices[0].segment(20 * MIB, 0, SEGMENT_PRESENT)
+        devices[0].take(9 * MIB, what=PRESENT)
+        for device in devices:
+            weights(device)
+            train(device)
+        capture_graph(devices[0])
+        too_much(devices[0])
+    account = [
+        {"peak": device.peak, "failures": device.failures, "state": device.figures() if device.failures else None}
+        for device in devices
+    ]
+    with open(account_path, "w") as out:
+        json.dump(account, out)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
