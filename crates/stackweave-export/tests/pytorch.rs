@@ -4,26 +4,18 @@
 
 mod common;
 
-use std::process::Command;
-
+use common::cuda::cuda_events;
 use common::examples::{MAIN_THREAD, STARTED_NS, WORKER, example, random};
 use common::exported;
 use common::memory::{MemoryTape, OWN_CURVE, memory, memory_of};
-use common::readers::{reader_script, run, script, system_program};
+use common::readers::{read_snapshot, reader_script, run, script, torch_python};
 use common::tape::{Tape, recording_of, span};
 use serde_json::{Value, json};
 use stackweave_core::{Allocator, EventKind};
 use stackweave_export::{ExportError, ExportOptions, Format, export};
 use stackweave_profile::AggregateOptions;
-use stackweave_recording::Recording;
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
-
-fn read(recording: &Recording, options: &ExportOptions<'_>) -> Option<Value> {
-    let folder = Folder::new();
-    let path = folder.write("out.pickle", &exported(recording, Format::Pytorch, options));
-    Some(serde_json::from_str(&run(reader_script("read_snapshot.py")?.arg(path))).unwrap())
-}
 
 fn actions(events: &Value) -> Vec<(&str, u64, u64)> {
     let event = |event: &'_ Value| (event["addr"].as_u64().unwrap_or(0), event["size"].as_u64().unwrap());
@@ -33,7 +25,7 @@ fn actions(events: &Value) -> Vec<(&str, u64, u64)> {
 
 #[test]
 fn the_snapshot_has_what_was_recorded_under_pytorchs_keys() {
-    let Some(read) = read(&memory().tape.recording(), &ExportOptions::default()) else { return };
+    let Some(read) = read_snapshot(&memory().tape.recording(), &ExportOptions::default()) else { return };
     let snapshot = &read["snapshot"];
     let mut keys: Vec<&String> = snapshot.as_object().unwrap().keys().collect();
     keys.sort();
@@ -78,7 +70,7 @@ fn the_snapshot_has_what_was_recorded_under_pytorchs_keys() {
 
 #[test]
 fn the_bytes_of_the_trace_are_those_of_the_recording() {
-    let Some(read) = read(&memory().tape.recording(), &ExportOptions::default()) else { return };
+    let Some(read) = read_snapshot(&memory().tape.recording(), &ExportOptions::default()) else { return };
     let mut live = 0_i64;
     let mut curve: Vec<(u64, i64)> = Vec::new();
     for event in read["snapshot"]["device_traces"][2].as_array().unwrap() {
@@ -100,7 +92,7 @@ fn the_bytes_of_the_trace_are_those_of_the_recording() {
 
 #[test]
 fn segments_are_told_ones_and_where_blocks_lie() {
-    let Some(read) = read(&memory().tape.recording(), &ExportOptions::default()) else { return };
+    let Some(read) = read_snapshot(&memory().tape.recording(), &ExportOptions::default()) else { return };
     let segments = read["snapshot"]["segments"].as_array().unwrap();
     let seen: Vec<Value> = segments
         .iter()
@@ -129,7 +121,7 @@ fn segments_are_told_ones_and_where_blocks_lie() {
 
 #[test]
 fn spans_and_tags_are_annotations() {
-    let Some(read) = read(&memory().tape.recording(), &ExportOptions::default()) else { return };
+    let Some(read) = read_snapshot(&memory().tape.recording(), &ExportOptions::default()) else { return };
     let told = read["snapshot"]["external_annotations"].as_array().unwrap();
     let seen: Vec<Value> = told.iter().map(|told| json!([told["name"], told["stage"], told["device"]])).collect();
     let expected = [
@@ -146,7 +138,7 @@ fn spans_and_tags_are_annotations() {
 fn a_part_has_the_blocks_from_before_it() {
     let part = AggregateOptions { range: Some(5500..6500), ..AggregateOptions::default() };
     let options = ExportOptions { part, ..ExportOptions::default() };
-    let Some(read) = read(&memory().tape.recording(), &options) else { return };
+    let Some(read) = read_snapshot(&memory().tape.recording(), &options) else { return };
     let own = actions(&read["snapshot"]["device_traces"][0]);
     assert_eq!(own, [("free_requested", 0x5000_0000, 1000), ("free_completed", 0x5000_0000, 1000)]);
     let sizes = read["snapshot"]["segments"].as_array().unwrap().iter();
@@ -156,7 +148,7 @@ fn a_part_has_the_blocks_from_before_it() {
 #[test]
 fn processes_have_their_own_devices() {
     let recording = recording_of(vec![memory().tape, memory_of(7).tape]);
-    let Some(read) = read(&recording, &ExportOptions::default()) else { return };
+    let Some(read) = read_snapshot(&recording, &ExportOptions::default()) else { return };
     let lens: Vec<usize> = read["snapshot"]["device_traces"]
         .as_array()
         .unwrap()
@@ -194,10 +186,12 @@ fn random_memory(seed: u64, events: u64) -> Tape {
 #[test]
 fn random_recordings_can_be_undone_from_their_end() {
     for seed in [71, 72, 73] {
-        let Some(read) = read(&random_memory(seed, 800).recording(), &ExportOptions::default()) else { return };
+        let Some(read) = read_snapshot(&random_memory(seed, 800).recording(), &ExportOptions::default()) else {
+            return;
+        };
         assert!(read["snapshot"]["device_traces"][0].as_array().unwrap().len() > 300);
     }
-    let Some(read) = read(&random(74, 2000).recording(), &ExportOptions::default()) else { return };
+    let Some(read) = read_snapshot(&random(74, 2000).recording(), &ExportOptions::default()) else { return };
     assert!(!read["snapshot"]["segments"].as_array().unwrap().is_empty());
 }
 
@@ -234,18 +228,6 @@ fn a_recording_without_memory_says_so() {
     assert!(folder.names().is_empty());
 }
 
-/// A Python that has torch: that of `STACKWEAVE_BENCH_PYTHON`, or the system's.
-fn torch_python() -> Option<Command> {
-    let python = std::env::var("STACKWEAVE_BENCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    system_program(&python, "--version")?;
-    let has_torch = Command::new(&python).args(["-c", "import torch.cuda._memory_viz"]).output();
-    if has_torch.is_ok_and(|output| output.status.success()) {
-        return Some(Command::new(python));
-    }
-    println!("skipped: {python} has no torch");
-    None
-}
-
 #[test]
 fn torch_shows_it_in_all_of_its_ways() {
     let Some(mut python) = torch_python() else { return };
@@ -271,4 +253,50 @@ fn torch_shows_it_in_all_of_its_ways() {
     let path =
         folder.write("example.pickle", &exported(&example().recording(), Format::Pytorch, &ExportOptions::default()));
     run(torch_python().unwrap().arg("-I").arg(script("torch_viewer.py")).arg(path));
+}
+
+#[test]
+fn torch_shows_each_entry_of_a_caching_allocator() {
+    let Some(mut python) = torch_python() else { return };
+    let mut tape = cuda_events();
+    tape.account((MAIN_THREAD, 30_000));
+    let folder = Folder::new();
+    let bytes = exported(&tape.memory.tape.recording(), Format::Pytorch, &ExportOptions::default());
+    let path = folder.write("out.pickle", &bytes);
+    let said: Value = serde_json::from_str(&run(python.arg("-I").arg(script("torch_viewer.py")).arg(path))).unwrap();
+    let trace = said["trace"].as_str().unwrap();
+    let expected = "\
+Device 0 ----------------
+13 entries
+a = cudaMalloc(16777216, 20.0MiB)
+b = a[0:976.6KiB]
+c = MEM[1049088:100.0B]
+";
+    assert!(trace.starts_with(expected), "{trace}");
+    let expected = [
+        "del 1048576 # 500.0B",
+        "# free completed for 1048576 500.0B",
+        "del b # 976.6KiB",
+        "cudaFree(d) # 2.0MiB",
+        "raise OutOfMemoryError # 80.0GiB requested, 1.0GiB free in CUDA",
+    ];
+    for line in expected {
+        assert!(trace.lines().any(|seen| seen == line), "{line}: {trace}");
+    }
+    let memory: Vec<&str> =
+        said["memory"].as_str().unwrap().lines().filter(|line| !line.contains(";inactive;")).collect();
+    let expected = [
+        "stream_0;active_allocated;train.py:3:main;load.py:5:load 100",
+        "stream_0;active_allocated;<gaps> 412",
+        "stream_0;active_pending_free;train.py:3:main;model.py:12:Model.step 1000000",
+        "stream_0;active_pending_free;<gaps> 48576",
+        "stream_7;active_allocated;train.py:3:main;model.py:12:Model.step 30000000",
+        "stream_7;active_allocated;<gaps> 1457280",
+        "stream_7;active_allocated;train.py:3:main;load.py:5:load 4000",
+        "stream_7;active_allocated;<gaps> 96",
+    ];
+    assert_eq!(memory, expected);
+    let stats = said["stats"].as_str().unwrap();
+    assert!(stats.contains("segments: 3\ntotal_reserved: 60.0MiB\ntotal_allocated: 28.6MiB"), "{stats}");
+    assert!(said["pages"].as_array().unwrap().iter().all(|len| len.as_u64() > Some(1000)));
 }

@@ -8,6 +8,7 @@ use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::{Dictionary, Event};
 
 use crate::activity::details::Details;
+use crate::activity::host::{HostKind, Told};
 use crate::activity::memory::{Given, Held, Taken};
 
 /// The kinds of a process, by number.
@@ -29,6 +30,8 @@ pub(crate) struct Kind {
     device: Option<usize>,
     stream: Option<usize>,
     pool: Option<usize>,
+    /// What the allocator of a host tells with it.
+    host: Option<HostKind>,
     /// What its name says of a phase, beside its role.
     mark: Option<&'static str>,
     /// The fields that have no place of their own.
@@ -51,27 +54,32 @@ impl Kinds {
 
 impl Kind {
     fn of(kind: &EventKind) -> Self {
+        let field = |name: &str| kind.fields.iter().position(|field| field.name == name);
         let first = |types: &[FieldType]| types.iter().find_map(|of| Some((kind.position_of(*of)?, *of)));
         let value = match kind.role {
             Role::Counter => first(&[FieldType::Float, FieldType::Signed, FieldType::Unsigned]),
             Role::Sample => first(&[FieldType::Signed, FieldType::Unsigned]),
             Role::Allocate | Role::Map | Role::Unmap | Role::Open => first(&[FieldType::Unsigned]),
+            // Old recordings have a stream in its place.
+            Role::Free => field("size").map(|place| (place, FieldType::Unsigned)),
             _ => None,
         };
         let place = |of| kind.position_of(of);
         let is_memory = matches!(kind.role, Role::Allocate | Role::Free | Role::Map | Role::Unmap);
-        let named = |name: &str| kind.fields.iter().position(|field| field.name == name).filter(|_| is_memory);
+        let named = |name: &str| field(name).filter(|_| is_memory);
         let mut found = Self {
             role: kind.role,
             name: kind.name.as_ref().into(),
             frame: place(FieldType::Frame),
             caller: kind.fields.iter().position(|field| field.of == FieldType::Frame && field.name == "caller"),
             stack: place(FieldType::Stack),
-            address: place(FieldType::Address),
+            // Where something happens is a detail of it.
+            address: place(FieldType::Address).filter(|_| kind.role != Role::Instant),
             value,
             device: named("device"),
             stream: named("stream"),
             pool: named("pool"),
+            host: HostKind::of(kind),
             mark: mark(kind),
             others: Vec::new(),
         };
@@ -129,6 +137,11 @@ impl Kind {
             stack: self.stack(event),
             held: self.held(event),
         }
+    }
+
+    /// What the allocator of a host tells, if the kind is one of those.
+    pub(crate) fn told(&self, event: &Event<'_>) -> Option<Told> {
+        Some(self.host.as_ref()?.told(event))
     }
 
     fn held(&self, event: &Event<'_>) -> Held {

@@ -99,6 +99,11 @@ impl<T: Copy> LiveMemory<T> {
         Some(piece).filter(|piece| address < piece.end())
     }
 
+    /// Whether a block of this device begins at an address.
+    pub(crate) fn has_block(&self, device: i64, address: u64) -> bool {
+        self.blocks.contains_key(&(device, address))
+    }
+
     /// All that is taken.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &Piece<T>> {
         self.blocks.values().chain(self.ranges.values().flat_map(BTreeMap::values))

@@ -42,7 +42,7 @@ pub(crate) struct Taken {
     pub(crate) pool: u64,
 }
 
-/// Memory that is given back. Of a block the size is not said.
+/// Memory that is given back. Of most blocks the size is not said: it is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Given {
     pub(crate) address: u64,

@@ -5,6 +5,7 @@
 //! go back.
 
 mod details;
+mod host;
 mod kinds;
 mod live;
 mod memory;
@@ -15,6 +16,7 @@ mod visit;
 use std::rc::Rc;
 
 pub(crate) use details::Details;
+pub(crate) use host::{Tells, Told};
 pub(crate) use kinds::{Kinds, text_of};
 pub(crate) use live::{LiveMemory, Piece};
 pub(crate) use memory::{Given, Held, Taken};

@@ -133,6 +133,8 @@ impl<'t, 'f> Visit<'t, 'f> {
                 self.name(thread, timed);
                 Ok(())
             }
+            // What a thread gave back is gone already, and an account is no event.
+            Role::Complete | Role::State => Ok(()),
             role => {
                 if role == Role::Tag {
                     thread.tag = kind.frame(event);

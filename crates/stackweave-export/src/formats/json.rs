@@ -274,7 +274,8 @@ impl Process {
 }
 
 fn is_memory(role: Role) -> bool {
-    matches!(role, Role::Allocate | Role::Free | Role::Map | Role::Unmap | Role::Keep | Role::Tag | Role::Usage)
+    let happens = matches!(role, Role::Allocate | Role::Free | Role::Complete | Role::Map | Role::Unmap | Role::Keep);
+    happens || matches!(role, Role::Tag | Role::Usage)
 }
 
 /// The number that the first field of this type has; 0 if there is none.

@@ -20,6 +20,18 @@ fn kinds() -> Vec<EventKind> {
         EventKind::MEMORY_USAGE,
         EventKind::MEMORY_SIZES,
         EventKind::MEMORY_TOTAL,
+        EventKind::HOST_PRESENT,
+        EventKind::HOST_FREE_REQUESTED,
+        EventKind::HOST_FREE_COMPLETED,
+        EventKind::SEGMENT_PRESENT,
+        EventKind::SEGMENT_MAP,
+        EventKind::SEGMENT_UNMAP,
+        EventKind::HOST_SNAPSHOT,
+        EventKind::HOST_OUT_OF_MEMORY,
+        EventKind::HOST_ANNOTATE,
+        EventKind::HOST_STATE,
+        EventKind::SEGMENT_STATE,
+        EventKind::BLOCK_STATE,
     ];
     Allocator::ALL.map(Allocator::kind).into_iter().chain(others).collect()
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "what a test can't set up must fail it")]
 #![allow(clippy::print_stdout, reason = "a test says what it skips")]
 
+pub mod cuda;
 pub mod examples;
 pub mod memory;
 pub mod native_names;

@@ -3,6 +3,13 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use serde_json::Value;
+use stackweave_export::{ExportOptions, Format};
+use stackweave_recording::Recording;
+use stackweave_testkit::folder::Folder;
+
+use super::exported;
+
 /// A folder with the programs of `scripts/export-readers.txt`: that which `STACKWEAVE_READERS` names, or one that is set up
 /// now. `None`, said in a line, where that is not possible; on CI it must be.
 fn readers() -> Option<PathBuf> {
@@ -54,4 +61,23 @@ pub fn run(command: &mut Command) -> String {
     let (said, complained) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{command:?}: {status}\n{said}\n{complained}");
     said.into_owned()
+}
+
+/// A snapshot for `PyTorch`'s memory viewer, as Python reads it.
+pub fn read_snapshot(recording: &Recording, options: &ExportOptions<'_>) -> Option<Value> {
+    let folder = Folder::new();
+    let path = folder.write("out.pickle", &exported(recording, Format::Pytorch, options));
+    Some(serde_json::from_str(&run(reader_script("read_snapshot.py")?.arg(path))).unwrap())
+}
+
+/// A Python that has torch: that of `STACKWEAVE_BENCH_PYTHON`, or the system's.
+pub fn torch_python() -> Option<Command> {
+    let python = std::env::var("STACKWEAVE_BENCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    system_program(&python, "--version")?;
+    let has_torch = Command::new(&python).args(["-c", "import torch.cuda._memory_viz"]).output();
+    if has_torch.is_ok_and(|output| output.status.success()) {
+        return Some(Command::new(python));
+    }
+    println!("skipped: {python} has no torch");
+    None
 }

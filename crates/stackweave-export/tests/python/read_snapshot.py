@@ -10,6 +10,9 @@ import pickle
 import sys
 
 
+ACTIVE = ("active_allocated", "active_pending_free")
+
+
 def check_segments(segments):
     for segment in segments:
         at = segment["address"]
@@ -18,14 +21,37 @@ def check_segments(segments):
             assert block["requested_size"] <= block["size"]
             at += block["size"]
         assert at == segment["address"] + segment["total_size"], segment
-        active = [block for block in segment["blocks"] if block["state"] == "active_allocated"]
-        assert sum(block["size"] for block in active) == segment["allocated_size"] == segment["active_size"]
+        active = [block for block in segment["blocks"] if block["state"] in ACTIVE]
+        allocated = [block for block in active if block["state"] == "active_allocated"]
+        assert sum(block["size"] for block in allocated) == segment["allocated_size"]
+        assert sum(block["size"] for block in active) == segment["active_size"]
         assert sum(block["requested_size"] for block in active) == segment["requested_size"]
+
+
+def cut(rooms, address, size):
+    """Takes a part out of a segment that grows."""
+    start = max(room for room in rooms if room <= address)
+    end = start + rooms.pop(start)
+    assert address + size <= end
+    if address > start:
+        rooms[start] = address - start
+    if address + size < end:
+        rooms[address + size] = end - address - size
+
+
+def grow(rooms, address, size):
+    """Adds a part to the segments that it lies beside."""
+    size += rooms.pop(address + size, 0)
+    before = next((room for room in rooms if room + rooms[room] == address), None)
+    if before is None:
+        rooms[address] = size
+    else:
+        rooms[before] += size
 
 
 def check_undone(segments, events):
     rooms = {segment["address"]: segment["total_size"] for segment in segments}
-    active = (block for segment in segments for block in segment["blocks"] if block["state"] == "active_allocated")
+    active = (block for segment in segments for block in segment["blocks"] if block["state"] in ACTIVE)
     blocks = {block["address"]: block["requested_size"] for block in active}
 
     def check_places():
@@ -49,8 +75,12 @@ def check_undone(segments, events):
         elif action == "segment_free":
             assert event["addr"] not in rooms
             rooms[event["addr"]] = size
+        elif action == "segment_map":
+            cut(rooms, event["addr"], size)
+        elif action == "segment_unmap":
+            grow(rooms, event["addr"], size)
         else:
-            assert action == "oom", action
+            assert action in ("oom", "snapshot", "annotate"), action
         if len(events) < 5000 or number % 1000 == 0:
             check_places()
 

@@ -118,7 +118,7 @@ impl<'a> EventRows<'a> {
                 let rest = Rest {
                     event: Some(Rc::clone(name)),
                     address: Some(given.address),
-                    size: given.held.is_range().then_some(given.size),
+                    size: (given.held.is_range() || given.size > 0).then_some(given.size),
                     stack: given.stack,
                     device: Some(given.held.device()),
                     ..Rest::default()

@@ -6,12 +6,13 @@ use stackweave_profile::FrameKind;
 
 use crate::activity::{Happening, NamedProcess, What, visit};
 use crate::error::ExportError;
+use crate::formats::pytorch::Place;
 use crate::formats::pytorch::pickle::Pickle;
 use crate::source::Source;
 
-/// Writes a list of the labels of spans and of tags, when they begin and when they end. `places` are those of the
-/// processes' own memory in the snapshot.
-pub(super) fn write(source: &Source<'_>, places: &[usize], pickle: &mut Pickle<'_>) -> Result<(), ExportError> {
+/// Writes a list of the labels of spans and of tags, when they begin and when they end. The events of a host say themselves
+/// which tag there was.
+pub(super) fn write(source: &Source<'_>, places: &[Place], pickle: &mut Pickle<'_>) -> Result<(), ExportError> {
     let processes = NamedProcess::all(source);
     let mut tags: HashMap<(usize, u32), u32> = HashMap::new();
     visit(source, &mut |happening| {
@@ -27,7 +28,7 @@ pub(super) fn write(source: &Source<'_>, places: &[usize], pickle: &mut Pickle<'
             pickle.text("stage");
             pickle.text(stage);
             pickle.text("device");
-            pickle.unsigned(places[process] as u64);
+            pickle.unsigned(places[process].device as u64);
             pickle.text("time_us");
             pickle.integer(time_us);
             pickle.end_dictionary();
@@ -36,7 +37,7 @@ pub(super) fn write(source: &Source<'_>, places: &[usize], pickle: &mut Pickle<'
         match &happening.what {
             What::Begin(span) => put(span.frame, "START"),
             What::End(span, _) => put(span.frame, "END"),
-            What::Tag { frame } => {
+            What::Tag { frame } if places[process].is_own => {
                 let before = tags.insert((process, thread), *frame).unwrap_or(0);
                 if before != 0 {
                     put(before, "END")?;

@@ -1,11 +1,17 @@
 //! `PyTorch`'s memory snapshot, as `torch.cuda.memory._dump_snapshot` writes it: for its memory viewer and `_memory_viz.py`.
 //!
-//! A device of the recording is the device of that number in the snapshot; the process's own memory is the device behind the
-//! last one, as in `torch.profiler`, for the viewer shows nothing else. Further processes follow behind that.
+//! A device of the recording is the device of that number in the snapshot; the process's own memory, where it was recorded, is
+//! the device behind the last one, as in `torch.profiler`, for the viewer shows nothing else. Further processes follow behind
+//! that.
+//!
+//! What the allocator of a host tells is an entry each, as in `PyTorch`'s own history, and the segments are those of its last
+//! account. Of other memory the entries are made of what comes and goes, and the segments of where blocks lie.
 //!
 //! The recording is read once to know which devices there are and where their blocks lie, and once more for each of them.
 
+mod account;
 mod annotations;
+mod host;
 mod pickle;
 mod ranges;
 mod read;
@@ -36,7 +42,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
         ));
     }
     let has_names = found.has_names;
-    let (mut devices, own) = placed(found);
+    let (mut devices, places) = placed(found);
     let stacks = source.processes().iter().map(|process| Stacks::new(source, process)).collect();
     let mut snapshot = Snapshot { source, pickle: Pickle::new(out), stacks, pools: HashMap::new() };
     snapshot.pickle.begin_dictionary();
@@ -56,21 +62,29 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     snapshot.pickle.text("external_annotations");
     snapshot.pickle.begin_list();
     if has_names {
-        annotations::write(source, &own, &mut snapshot.pickle)?;
+        annotations::write(source, &places, &mut snapshot.pickle)?;
     }
     snapshot.pickle.end_list();
     snapshot.finish()
 }
 
-/// The devices by their places in the snapshot, and the places of the processes' own memory.
-fn placed(found: Found) -> (Vec<Option<Device>>, Vec<usize>) {
-    let (mut devices, mut own): (Vec<Option<Device>>, Vec<usize>) = Default::default();
-    for (process, of_process) in found.devices.into_iter().enumerate() {
+/// Where the annotations of a process are.
+struct Place {
+    /// The place of its own memory, or of its first device.
+    device: usize,
+    /// Whether its own memory was recorded.
+    is_own: bool,
+}
+
+/// The devices by their places in the snapshot, and the places of the processes.
+fn placed(found: Found) -> (Vec<Option<Device>>, Vec<Place>) {
+    let (mut devices, mut places): (Vec<Option<Device>>, Vec<Place>) = Default::default();
+    for (process, (of_process, counts)) in found.devices.into_iter().zip(found.accounts).enumerate() {
         let are_numbers = of_process.keys().all(|device| (EventKind::OWN_DEVICE..MOST_DEVICES).contains(device));
         let base = devices.len();
-        let mut own_memory = None;
-        for (number, touched) in of_process {
-            let device = Device::new(process, number, touched.segments());
+        let (mut own_memory, mut first) = (None, None);
+        for (number, memory) in of_process {
+            let device = Device::new(process, number, memory, counts);
             if number == EventKind::OWN_DEVICE {
                 own_memory = Some(device);
                 continue;
@@ -78,12 +92,17 @@ fn placed(found: Found) -> (Vec<Option<Device>>, Vec<usize>) {
             let place =
                 usize::try_from(number).ok().filter(|_| are_numbers).map_or(devices.len(), |number| base + number);
             devices.resize_with(devices.len().max(place), || None);
+            first.get_or_insert(place);
             devices.push(Some(device));
         }
-        own.push(devices.len());
-        devices.push(own_memory);
+        let is_own = own_memory.is_some();
+        let device = first.filter(|_| !is_own).unwrap_or(devices.len());
+        if is_own || first.is_none() {
+            devices.push(own_memory);
+        }
+        places.push(Place { device, is_own });
     }
-    (devices, own)
+    (devices, places)
 }
 
 struct Snapshot<'s, 'a, 'o> {

@@ -3,11 +3,16 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::activity::{Given, Held, LiveMemory, Piece, Taken};
+use crate::activity::{Given, Held, LiveMemory, Piece, Taken, Tells, Told};
+use crate::formats::pytorch::account::Account;
 use crate::formats::pytorch::pickle::{Pickle, Shared};
 use crate::formats::pytorch::ranges::Clusters;
-use crate::formats::pytorch::read::Change;
+use crate::formats::pytorch::read::{Change, Memory};
+use crate::formats::pytorch::segments::{Segment, is_large};
 use crate::formats::pytorch::stacks::Stacks;
+
+/// A pool of `PyTorch` has two numbers, of which one is 0: this says that it is the second one.
+const OF_GRAPH: u64 = 1 << 63;
 
 /// What is remembered of memory that is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +21,12 @@ pub(super) struct Origin {
     pub(super) tag: u32,
     pub(super) stream: u64,
     pub(super) pool: u64,
+    /// The bytes that were asked for: an allocator may have given more.
+    pub(super) asked: u64,
+    /// Of a segment: for large blocks.
+    pub(super) is_large: bool,
+    /// Of a segment: it may grow.
+    pub(super) is_expandable: bool,
 }
 
 /// The memory of one device of a process.
@@ -27,19 +38,29 @@ pub(super) struct Device {
     pub(super) live: LiveMemory<Origin>,
     /// The segments that nobody told.
     pub(super) clusters: Clusters,
-    gone: Vec<Piece<Origin>>,
-    come: Vec<Piece<Origin>>,
+    /// What was given back and may not be given out again yet, by address.
+    pub(super) pending: HashMap<u64, Piece<Origin>>,
+    /// The account that is being read.
+    pub(super) account: Option<Account>,
+    /// The segments of an account, if nothing has changed since.
+    pub(super) whole: Option<Vec<Segment>>,
+    /// The number of the account that counts.
+    counts: Option<u64>,
+    /// Whether its host tells all that `PyTorch`'s allocator does.
+    is_exact: bool,
+    pub(super) gone: Vec<Piece<Origin>>,
+    pub(super) come: Vec<Piece<Origin>>,
 }
 
 /// An event with all that it says.
 #[derive(Debug)]
-struct Entry<'e> {
-    action: &'static str,
-    address: u64,
-    size: u64,
-    origin: &'e Origin,
+pub(super) struct Entry<'e> {
+    pub(super) action: &'static str,
+    pub(super) address: u64,
+    pub(super) size: u64,
+    pub(super) origin: &'e Origin,
     /// The stack, if it is not that of the origin.
-    stack: u32,
+    pub(super) stack: u32,
 }
 
 /// What entries are written with.
@@ -52,19 +73,28 @@ pub(super) struct Trace<'t, 'o> {
 }
 
 impl Device {
-    pub(super) fn new(process: usize, number: i64, clusters: Clusters) -> Self {
-        let (live, gone, come) = Default::default();
-        Self { number, process, live, clusters, gone, come }
+    /// `counts`: the number of the account that counts.
+    pub(super) fn new(process: usize, number: i64, memory: Memory, counts: Option<u64>) -> Self {
+        let (live, pending, account, whole, gone, come) = Default::default();
+        let (clusters, is_exact) = (memory.touched.segments(), memory.is_exact && number >= 0);
+        Self { number, process, live, clusters, pending, account, whole, counts, is_exact, gone, come }
     }
 
     /// Something happens to memory, of this device or another.
     pub(super) fn change(&mut self, thread: u32, change: &Change, trace: &mut Trace<'_, '_>) -> io::Result<()> {
         let mut stack = 0;
         match change {
+            Change::Host { told, tag } if told.device == self.number => {
+                if self.is_exact || !told.tells.is_plain() {
+                    return self.host(told, *tag, trace);
+                }
+                stack = self.plain(thread, told, *tag);
+            }
+            Change::Account { number, step } if Some(*number) == self.counts => self.step(step),
             Change::Take(taken) if taken.held.device() == self.number => self.take(taken),
             Change::Give(given) if given.held.device() == self.number => {
                 stack = given.stack;
-                self.give(thread, given);
+                self.give_back(thread, given);
             }
             Change::Keep(address) => self.live.keep(thread, *address, &mut self.come, &mut self.gone),
             Change::OutOfMemory { size, stack, tag } if self.number < 0 => {
@@ -76,14 +106,28 @@ impl Device {
         self.tell(stack, trace)
     }
 
+    /// A host takes memory or gives it back, of which not all may be told. Gives the stack if it gives back.
+    fn plain(&mut self, thread: u32, told: &Told, tag: u32) -> u32 {
+        match (told.tells, told.held()) {
+            (Tells::Allocate | Tells::Segment, Some(held)) => self.take(&told.taken(held, tag)),
+            (_, Some(held)) => {
+                self.give_back(thread, &told.given(held));
+                return told.stack;
+            }
+            _ => {}
+        }
+        0
+    }
+
     fn take(&mut self, taken: &Taken) {
         let Taken { address, size, held, stack, tag, stream, pool } = *taken;
-        let value = Origin { stack, tag, stream, pool };
+        let (asked, is_large, is_expandable) = (size, is_large(size), false);
+        let value = Origin { stack, tag, stream, pool, asked, is_large, is_expandable };
         self.live.take(taken, value, &mut self.gone, &mut self.come);
         self.come.push(Piece { held, address, size, value });
     }
 
-    fn give(&mut self, thread: u32, given: &Given) {
+    fn give_back(&mut self, thread: u32, given: &Given) {
         self.live.give(thread, given, &mut self.gone, &mut self.come);
     }
 
@@ -120,7 +164,7 @@ impl Device {
 }
 
 impl Trace<'_, '_> {
-    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+    pub(super) fn entry(&mut self, entry: &Entry<'_>) -> io::Result<()> {
         let Some(time_us) = self.time_us else { return Ok(()) };
         let Entry { action, address, size, origin, stack } = *entry;
         self.pickle.item()?;
@@ -156,7 +200,7 @@ pub(super) fn write_pool(pool: u64, known: &mut HashMap<u64, Shared>, pickle: &m
     if let Some(known) = known.get(&pool) {
         pickle.refer(*known);
     } else {
-        pickle.pair([0, pool]);
+        pickle.pair(if pool & OF_GRAPH == 0 { [0, pool] } else { [pool & !OF_GRAPH, 0] });
         known.insert(pool, pickle.share());
     }
 }
