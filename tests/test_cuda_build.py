@@ -179,6 +179,10 @@ class Torch(unittest.TestCase):
         pluggable = types.SimpleNamespace(get_allocator_backend=lambda: "pluggable")
         self.assertRegex(self.refused(memory=pluggable), '^torch uses the allocator "pluggable", which tells nobody')
 
+    def test_an_allocator_that_has_nothing_to_do(self):
+        with mock.patch.dict(os.environ, {_cuda_torch.NO_CACHING: "1"}):
+            self.assertRegex(self.refused(), "^PYTORCH_NO_CUDA_MEMORY_CACHING is set, .*: unset it$")
+
     def test_no_torch(self):
         with mock.patch.dict(sys.modules, torch=None):
             with self.assertRaisesRegex(

@@ -7,6 +7,7 @@ import subprocess
 import unittest
 from unittest import mock
 
+import stackweave
 from stackweave import StackweaveError
 from stackweave.torch import _cuda_build
 from stackweave.torch._cuda_hook import CudaHook
@@ -59,6 +60,35 @@ if hasattr(torch._C, "_cuda_memoryMetadataSupported"):
     assert (in_short(said)[0], said.address, said.text) == ("annotate", before, b"weights")
 print(len(happened))
 """
+#: A recording of that allocator. Only what torch itself asks the driver for is ours.
+RECORDED = """
+import ctypes, sys
+import torch
+import stackweave.torch
+from stackweave.torch._cuda_memory import CudaMemory
+from tests.cuda_support import FakeDevices
+
+devices = FakeDevices(sys.argv[2])
+devices.library.fake_install()
+devices.library.fake_init(2)
+torch.cuda.device_count = lambda: 2
+observers = []
+
+def observe(call):
+    size = ctypes.c_size_t
+    observers.append(ctypes.CFUNCTYPE(None, ctypes.c_int64, size, size, size)(call))
+    devices.library.fake_observe(observers[-1])
+
+torch._C._cuda_attach_out_of_memory_observer = observe
+
+def forward():
+    return devices.take(1000, 1)
+
+with CudaMemory(sys.argv[1]):
+    kept = forward()
+    devices.library.fake_limit(0, 4 << 20)
+    assert devices.take(8 << 20) == 0
+"""
 
 
 @unittest.skipUnless(HAS_TORCH, "torch is not installed")
@@ -94,6 +124,14 @@ class Builds(RecordingCase):
         command[command.index(_cuda_build.SOURCE)] = os.path.join(NATIVE, "real.cpp")
         subprocess.run([*command, "-O1", "-w"], check=True)
         self.assertGreater(int(self.run_script(PROGRAM, devices, path)), 400)
+        self.run_script(RECORDED, devices, stderr="stackweave: CUDA device 0 is out of memory: 8.00 MiB .*\\n")
+        events = [event for event in stackweave.open(self.path).events() if event.kind.startswith("host-")]
+        kinds = [event.kind for event in events if event.kind not in ("host-state", "host-present")]
+        self.assertEqual(kinds, ["host-allocate", "host-out-of-memory"])
+        self.assertEqual([event.values["reason"] for event in events if event.kind == "host-state"][::2], [1, 0])
+        (taken,) = [event for event in events if event.kind == "host-allocate"]
+        names = [frame.name for frame in taken.stack if frame.kind == "python"]
+        self.assertEqual(names, ["take", "forward", "<module>"])
 
     def test_it_loads_and_waits_for_devices(self):
         hook = CudaHook(self.built()[0])

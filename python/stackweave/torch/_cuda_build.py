@@ -88,7 +88,8 @@ def command_of(torch: Any, compiler: list[str], standard: str, output: str) -> l
     return [
         *compiler,
         f"-std={standard}",
-        *("-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden"),
+        # Stacks begin with the caller of the hook: that must not be left for what it calls last.
+        *("-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-optimize-sibling-calls"),
         f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
         f"-I{INCLUDE}",
         *("-isystem", os.path.join(folder, "include")),

@@ -140,7 +140,10 @@ def _observe_out_of_memory(torch: Any) -> None:
     """Once in a process: it can't be taken back."""
     observe = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
     if observe is not None:
-        observe(_out_of_memory)
+        try:
+            observe(_out_of_memory)
+        except RuntimeError as error:
+            raise StackweaveError(f"torch can't tell when memory runs out: {error}") from None
 
 
 def _out_of_memory(device: int, asked: int, total: int, free: int) -> None:

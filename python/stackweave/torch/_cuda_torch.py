@@ -12,6 +12,8 @@ from .._native import StackweaveError
 
 #: Where the driver tells of its devices.
 DRIVER = "/proc/driver/nvidia/gpus"
+#: Has torch ask the driver for each block.
+NO_CACHING = "PYTORCH_NO_CUDA_MEMORY_CACHING"
 
 
 def usable_torch() -> Any:
@@ -38,6 +40,8 @@ def usable_torch() -> Any:
             f'torch uses the allocator "{backend}", which tells nobody what it does: record with its own one, '
             "that is without change_current_allocator() and without backend: in PYTORCH_ALLOC_CONF"
         )
+    if NO_CACHING in os.environ:
+        raise StackweaveError(f"{NO_CACHING} is set, and so torch's allocator has nothing to do: unset it")
     return torch
 
 

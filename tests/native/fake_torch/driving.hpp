@@ -61,7 +61,7 @@ FAKE void fake_text(const char *text) { fake::text = text; }
 #ifndef FAKE_TORCH_IS_OLD
 FAKE void fake_annotate(int device, uint64_t address, const char *text) { fake::devices[device]->annotate(address, text); }
 #endif
-FAKE void fake_observe(fake::Observer observer) { fake::observers.push_back(observer); }
+FAKE void fake_observe(void (*observer)(int64_t, size_t, size_t, size_t)) { fake::observers.push_back(observer); }
 FAKE void fake_between_devices(void (*call)(int)) { fake::between_devices = call; }
 
 FAKE size_t fake_events(fake::Event *into, size_t room) {

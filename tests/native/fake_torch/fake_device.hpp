@@ -40,7 +40,7 @@ struct Segment {
   std::map<uint64_t, Block> blocks;
 };
 
-using Observer = void (*)(int64_t device, uint64_t asked, uint64_t total, uint64_t free);
+using Observer = std::function<void(int64_t device, size_t asked, size_t total, size_t free)>;
 inline std::vector<Observer> observers;
 
 class Device {
@@ -63,7 +63,7 @@ class Device {
         const uint64_t free = limit_ - reserved_;
         told(TraceEntry::OOM, free, size, stream, pool);
         held.unlock();
-        for (Observer observer : observers) {
+        for (const Observer &observer : observers) {
           observer(number_, size, limit_, free);
         }
         return 0;
