@@ -73,18 +73,32 @@ export function blockAt(columns: SegmentColumns, { pieces }: Ribbon, x: number, 
   return null;
 }
 
-/** The boxes of a range of bytes of a segment: one for each row that it is in. */
-export function boxesOf(pieces: Piece[], from: number, to: number): { left: number; top: number; width: number }[] {
-  const boxes = [];
-  for (const piece of pieces) {
+export interface Box {
+  left: number;
+  top: number;
+  width: number;
+}
+
+/** The boxes of a range of bytes of a segment, one for each row that it is in; `pieces` are those of the segment. */
+export function boxesOf(pieces: Piece[], from: number, to: number): Box[] {
+  const boxes: Box[] = [];
+  for (let at = firstPiece(pieces, from); at < pieces.length && pieces[at]!.from < to; at++) {
+    const piece = pieces[at]!;
     const [begin, end] = [Math.max(from, piece.from), Math.min(to, piece.to)];
-    if (begin >= end) continue;
     const perByte = piece.width / (piece.to - piece.from);
-    boxes.push({
-      left: piece.left + (begin - piece.from) * perByte,
-      top: piece.top,
-      width: (end - begin) * perByte,
-    });
+    const left = piece.left + (begin - piece.from) * perByte;
+    if (begin < end) boxes.push({ left, top: piece.top, width: (end - begin) * perByte });
   }
   return boxes;
+}
+
+/** The place of the first piece that ends behind a byte: a segment may have many, and many blocks. */
+function firstPiece(pieces: Piece[], byte: number): number {
+  let [low, high] = [0, pieces.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (pieces[middle]!.to <= byte) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

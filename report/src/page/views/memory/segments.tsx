@@ -7,7 +7,7 @@ import { poolText } from "../../../shared/memory";
 import { bytesText } from "../../../shared/units";
 import { Canvas, type Surface } from "../../canvas";
 import { Tooltip } from "../../tooltip";
-import { blockAt, boxesOf, layOut, type Piece, type Ribbon, ROW } from "./ribbon";
+import { type Box, blockAt, boxesOf, layOut, type Piece, type Ribbon, ROW } from "./ribbon";
 import { StackList } from "./stack";
 
 const FEW_ROWS = 8;
@@ -33,9 +33,8 @@ export function Segments({ device, state, columns }: Properties) {
   }, []);
   const ribbon = useMemo(() => layOut(columns, width, rows), [columns, width, rows]);
   const draw = useMemo(
-    () => (surface: Surface) =>
-      drawRibbon(surface, { columns, state, ribbon, hovered: hovered?.block ?? null, chosen }),
-    [columns, state, ribbon, hovered?.block, chosen],
+    () => (surface: Surface) => drawRibbon(surface, columns, state, ribbon),
+    [columns, state, ribbon],
   );
   const at = (event: MouseEvent) => {
     const bounds = (event.currentTarget as Element).getBoundingClientRect();
@@ -76,7 +75,7 @@ export function Segments({ device, state, columns }: Properties) {
         </span>
       </p>
       <div class="memory-ribbon">
-        <div ref={place} style={{ height: `${ribbon.height}px` }}>
+        <div class="ribbon-place" ref={place} style={{ height: `${ribbon.height}px` }}>
           <Canvas
             label="Segments and their blocks. Arrow keys go from block to block, + and - change the size."
             draw={draw}
@@ -90,6 +89,8 @@ export function Segments({ device, state, columns }: Properties) {
               onClick: (event: MouseEvent) => choose(at(event)),
             }}
           />
+          {hovered && <Mark name="hovered" boxes={boxesOfBlock(columns, ribbon, hovered.block)} />}
+          {chosen !== null && <Mark name="chosen" boxes={boxesOfBlock(columns, ribbon, chosen)} />}
         </div>
       </div>
       <p class="flame-said" role="status">
@@ -146,27 +147,40 @@ function said(columns: SegmentColumns, block: number): string {
   return `Block ${block + 1} of ${size.length}: ${USES[use[block]!]}, ${bytesText(size[block]!)}${how}`;
 }
 
+function boxesOfBlock({ blocksColumns }: SegmentColumns, { pieces }: Ribbon, block: number): Box[] {
+  const { segment, offset, size } = blocksColumns;
+  const ofSegment = pieces.filter((piece) => piece.segment === segment[block]);
+  return boxesOf(ofSegment, offset[block]!, offset[block]! + size[block]!);
+}
+
+/** Around a block, above the picture: that need not be drawn again. */
+function Mark({ boxes, name }: { boxes: Box[]; name: string }) {
+  return (
+    <>
+      {boxes.map(({ left, top, width }) => (
+        <span
+          key={top}
+          class={`block-mark ${name}`}
+          style={{ left: `${left}px`, top: `${top}px`, width: `${Math.max(3, width)}px`, height: `${ROW}px` }}
+        />
+      ))}
+    </>
+  );
+}
+
 function reveal(place: HTMLElement, columns: SegmentColumns, ribbon: Ribbon, block: number): void {
-  const { segment, offset, size } = columns.blocksColumns;
-  const pieces = ribbon.pieces.filter((piece) => piece.segment === segment[block]);
-  const [first] = boxesOf(pieces, offset[block]!, offset[block]! + size[block]!);
+  const [first] = boxesOfBlock(columns, ribbon, block);
   const scroller = place.parentElement!;
   if (!first || (first.top >= scroller.scrollTop && first.top + ROW <= scroller.scrollTop + scroller.clientHeight))
     return;
   scroller.scrollTop = Math.max(0, first.top - ROW);
 }
 
-interface Drawn {
-  columns: SegmentColumns;
-  state: SegmentState;
-  ribbon: Ribbon;
-  hovered: number | null;
-  chosen: number | null;
-}
-
-function drawRibbon({ context, colour }: Surface, { columns, state, ribbon, hovered, chosen }: Drawn): void {
+function drawRibbon(surface: Surface, columns: SegmentColumns, state: SegmentState, ribbon: Ribbon): void {
+  const { context, colour } = surface;
   const { firstBlock, size: whole } = columns.segmentsColumns;
   const { offset, size, asked, use } = columns.blocksColumns;
+  const [page, free] = [colour("page"), colour("line")];
   const fills = { [FREE]: "", [PENDING]: colour("label"), [TAKEN]: colour("python") } as Record<number, string>;
   context.font = "600 12px system-ui, sans-serif";
   context.textBaseline = "middle";
@@ -177,33 +191,20 @@ function drawRibbon({ context, colour }: Surface, { columns, state, ribbon, hove
   }
   const bySegment = piecesBySegment(ribbon.pieces, whole.length);
   for (const [segment, pieces] of bySegment.entries()) {
-    context.fillStyle = colour("line");
-    for (const { left, top, width } of pieces) context.fillRect(left, top, width, ROW);
+    context.fillStyle = free;
+    fillBoxes(context, pieces);
     for (let block = firstBlock[segment]!; block < firstBlock[segment + 1]!; block++) {
       const fill = fills[use[block]!]!;
       if (fill === "") continue;
       const [from, to] = [offset[block]!, offset[block]! + size[block]!];
       context.fillStyle = fill;
       context.globalAlpha = 0.5;
-      fillRange(context, pieces, from, to);
+      const boxes = boxesOf(pieces, from, to);
+      fillBoxes(context, boxes);
       context.globalAlpha = 1;
-      fillRange(context, pieces, from, Math.min(to, from + asked[block]!));
-      if (size[block]! / whole[segment]! < 1) separate(context, pieces, to, colour("page"));
+      fillBoxes(context, asked[block]! < size[block]! ? boxesOf(pieces, from, from + asked[block]!) : boxes);
+      separate(context, boxes.at(-1), page);
     }
-  }
-  for (const [block, name] of [
-    [hovered, "text"],
-    [chosen, "accent"],
-  ] as const) {
-    if (block === null || block >= size.length) continue;
-    context.strokeStyle = colour(name);
-    context.lineWidth = 2;
-    const boxes = boxesOf(
-      bySegment[columns.blocksColumns.segment[block]!]!,
-      offset[block]!,
-      offset[block]! + size[block]!,
-    );
-    for (const { left, top, width } of boxes) context.strokeRect(left, top + 1, Math.max(2, width), ROW - 2);
   }
 }
 
@@ -213,15 +214,13 @@ function piecesBySegment(pieces: Piece[], segments: number): Piece[][] {
   return all;
 }
 
-function fillRange(context: CanvasRenderingContext2D, pieces: Piece[], from: number, to: number): void {
-  for (const { left, top, width } of boxesOf(pieces, from, to)) context.fillRect(left, top, width, ROW);
+function fillBoxes(context: CanvasRenderingContext2D, boxes: Box[]): void {
+  for (const { left, top, width } of boxes) context.fillRect(left, top, width, ROW);
 }
 
-/** A line between a block and the next, where both can be told apart. */
-function separate(context: CanvasRenderingContext2D, pieces: Piece[], at: number, colour: string): void {
-  for (const { left, top, width, from, to } of pieces) {
-    if (at <= from || at > to) continue;
-    context.fillStyle = colour;
-    context.fillRect(left + ((at - from) / (to - from)) * width - 0.5, top, 0.5, ROW);
-  }
+/** A line behind a block, where it can be told from the next one. */
+function separate(context: CanvasRenderingContext2D, box: Box | undefined, colour: string): void {
+  if (!box || box.width < 2) return;
+  context.fillStyle = colour;
+  context.fillRect(box.left + box.width - 0.5, box.top, 0.5, ROW);
 }
