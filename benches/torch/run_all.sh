@@ -58,7 +58,7 @@ PYTHON
 tests 20 test_torch_cuda_comparison
 tests 110 test_torch_cuda_agreement
 tests 60 test_torch_cuda_stacks
-tests 120 test_torch_cuda_memory
+tests 150 test_torch_cuda_memory
 tests 60 test_torch_cuda_snapshot
 limited 120 benches.log cuda_memory "$python" -W ignore benches/torch/cuda_memory.py "$out/cuda_memory.json"
 limited 80 benches.log training_step "$python" -W ignore benches/torch/training_step.py "$out/training_step.json"
