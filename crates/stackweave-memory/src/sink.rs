@@ -6,7 +6,8 @@
 //! taken back does nothing.
 
 use std::ffi::{CStr, c_char};
-use std::mem;
+use std::mem::{self, MaybeUninit, offset_of};
+use std::ptr;
 
 use crate::host::{self, HostBlock};
 use crate::host_event::HostEvent;
@@ -42,6 +43,30 @@ pub struct SinkBlock {
 }
 
 impl SinkBlock {
+    /// The size of the first version, which had neither text nor what an account says.
+    const FIRST: usize = offset_of!(Self, text);
+
+    /// What an older or newer copy tells of. `None` if it is none.
+    ///
+    /// # Safety
+    /// `told` points to a block with a true size.
+    unsafe fn read(told: *const Self) -> Option<Self> {
+        // SAFETY: the size comes first.
+        let size = unsafe { (*told).size };
+        if size >= size_of::<Self>() {
+            // SAFETY: as long as this one, at least.
+            return Some(unsafe { *told });
+        }
+        let mut block = MaybeUninit::<Self>::zeroed();
+        (size >= Self::FIRST).then(|| {
+            // SAFETY: both have that many bytes; zeros are a valid value of each field.
+            unsafe {
+                ptr::copy_nonoverlapping(told.cast::<u8>(), block.as_mut_ptr().cast::<u8>(), size);
+                block.assume_init()
+            }
+        })
+    }
+
     /// The block in our own words.
     const fn to_host(self) -> HostBlock {
         let Self { address, bytes, device, stream, pool, asked, flags, .. } = self;
@@ -67,17 +92,13 @@ type Provide = unsafe extern "C" fn() -> *const MemorySink;
 static SINK: MemorySink = MemorySink { size: size_of::<MemorySink>(), tell };
 
 /// # Safety
-/// `block` points to a block with a true size, `place` is an address in the stack frame of a caller.
+/// `block` points to a block with a true size, and a text that is null or a C string; `place` is an address in the stack frame
+/// of a caller.
 unsafe extern "C" fn tell(what: u32, block: *const SinkBlock, place: usize) {
-    // SAFETY: the caller's promise. One that is shorter is not of this version.
-    let block = unsafe {
-        if (*block).size < size_of::<SinkBlock>() {
-            return;
-        }
-        *block
-    };
-    if let Some(what) = HostEvent::from_number(what) {
-        // SAFETY: the caller's promise.
+    let Some(what) = HostEvent::from_number(what) else { return };
+    // SAFETY: the caller's promise.
+    if let Some(block) = unsafe { SinkBlock::read(block) } {
+        // SAFETY: as above.
         unsafe { tell_here(what, &block, place) };
     }
 }
@@ -100,13 +121,13 @@ pub unsafe fn tell_here(what: HostEvent, block: &SinkBlock, place: usize) {
 
 /// The sink of this copy while it records, and null else: what a provider says.
 pub fn sink_if_recording() -> *const MemorySink {
-    if state::is_begun() { &raw const SINK } else { std::ptr::null() }
+    if state::is_begun() { &raw const SINK } else { ptr::null() }
 }
 
 /// The sink that the first provider among the loaded modules has now. For copies of the C interface, when they are loaded. Does
 /// not allocate.
 pub fn find_sink() -> *const MemorySink {
-    let mut found: *const MemorySink = std::ptr::null();
+    let mut found: *const MemorySink = ptr::null();
     platform::for_each_export(PROVIDER, own_place(), &mut |address| {
         if found.is_null() {
             // SAFETY: what modules of ours export by this name; it only looks at a word.
@@ -118,12 +139,12 @@ pub fn find_sink() -> *const MemorySink {
 
 /// Gives the sink to all copies of the C interface in this process that have none.
 pub(crate) fn offer() {
-    exchange(&raw const SINK, std::ptr::null());
+    exchange(&raw const SINK, ptr::null());
 }
 
 /// Takes it back.
 pub(crate) fn withdraw() {
-    exchange(std::ptr::null(), &raw const SINK);
+    exchange(ptr::null(), &raw const SINK);
 }
 
 fn exchange(new: *const MemorySink, old: *const MemorySink) {
