@@ -246,7 +246,7 @@ pub(crate) struct Heap {
     /// Show this many stacks, threads or tags
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 10)]
     pub(crate) number: usize,
-    /// The memory of this device, and not the process's own
+    /// The memory of this device, and not the process's own; the first one, if there is only memory of devices
     #[arg(long, value_name = "NUMBER")]
     pub(crate) device: Option<u32>,
     /// Only what was taken under this tag
@@ -277,6 +277,8 @@ pub(crate) enum Shown {
     Tags,
     /// A curve over time
     Time,
+    /// The memory of devices: what was reserved, pools, and requests that failed
+    Devices,
 }
 
 #[derive(Debug, Args)]

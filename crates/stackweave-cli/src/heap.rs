@@ -27,8 +27,14 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     let read = read_report(recording.processes(), &query, Some(&symbolizer), &mut |bytes| progress.at(bytes));
     drop(progress);
     let mut report = read.map_err(Failure::new)?;
+    report.add_devices(recording.processes(), &query, Some(&symbolizer)).map_err(Failure::new)?;
     let is_all = query.range.is_none() && !query.chooses_rows();
-    if report.is_empty() && is_all && report.devices.len() <= 1 {
+    let has_devices = report.devices.len() > 1 || !report.device_memory.is_empty();
+    if arguments.view == Shown::Devices && report.device_memory.is_empty() {
+        return Err(Failure::new("no memory of a device was recorded; stackweave.torch.cuda_memory records it"));
+    }
+    let has_device = arguments.device.is_none_or(|device| report.has_device(device.into()));
+    if (report.is_empty() && is_all && !has_devices) || !has_device {
         return Err(Failure::new(why_nothing(arguments.device, &report)));
     }
     let mut remarks = recording.report();
@@ -70,6 +76,7 @@ impl From<Shown> for HeapView {
             Shown::Threads => Self::Threads,
             Shown::Tags => Self::Tags,
             Shown::Time => Self::Time,
+            Shown::Devices => Self::Devices,
         }
     }
 }

@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 use stackweave_profile::memory::{Figures, MemoryReport, NamedFigures, ProcessMemory, StackRow, Totals, top_stacks};
 use stackweave_profile::{HeapOptions, HeapView, Profile};
 
+use crate::heap_json_devices;
+
 /// Writes what a view shows; the summary has all of it. Times are seconds since the recording began.
 pub(crate) fn write(
     out: &mut dyn Write,
@@ -52,6 +54,12 @@ pub(crate) fn write(
         let point = |point: &stackweave_profile::memory::TimelinePoint| json!({"time": seconds(point.time_ns), "heap": point.heap, "rss": point.rss});
         put("timeline", points.map(point).collect());
     }
+    if wants(HeapView::Devices) {
+        put("device_memory", heap_json_devices::devices(report, options));
+    }
+    if wants(HeapView::Leaks) {
+        put("from_before", json!({"blocks": report.from_before.0, "bytes": report.from_before.1}));
+    }
     put("remarks", json!(remarks));
     serde_json::to_writer_pretty(&mut *out, &Value::Object(whole))?;
     writeln!(out)
@@ -97,28 +105,27 @@ fn named(of: &NamedFigures) -> Value {
 }
 
 fn stacks(profile: &Profile, limit: usize) -> Value {
-    let stack = |stack: &StackRow| {
-        let frame = |frame: &stackweave_profile::FrameIndex| {
-            let (frame, functions) = (profile.functions().frame(*frame), profile.functions());
-            let function = functions.function(frame.function);
-            json!({
-                "function": &**function.full_name(),
-                "file": function.filename.as_deref(),
-                "module": function.module_name().map(|name| &**name),
-                "line": frame.line.or(function.first_line),
-                "kind": function.kind.as_str(),
-            })
-        };
-        json!({
-            "bytes": stack.own,
-            "blocks": stack.blocks,
-            "stack": stack.frames.iter().map(frame).collect::<Vec<_>>(),
-        })
-    };
+    let stack = |stack: &StackRow| json!({"bytes": stack.own, "blocks": stack.blocks, "stack": frames(profile, stack)});
     top_stacks(profile).iter().take(limit).map(stack).collect()
 }
 
+/// The frames of a stack, innermost first.
+pub(crate) fn frames(profile: &Profile, stack: &StackRow) -> Value {
+    let frame = |frame: &stackweave_profile::FrameIndex| {
+        let (frame, functions) = (profile.functions().frame(*frame), profile.functions());
+        let function = functions.function(frame.function);
+        json!({
+            "function": &**function.full_name(),
+            "file": function.filename.as_deref(),
+            "module": function.module_name().map(|name| &**name),
+            "line": frame.line.or(function.first_line),
+            "kind": function.kind.as_str(),
+        })
+    };
+    stack.frames.iter().map(frame).collect()
+}
+
 #[expect(clippy::cast_precision_loss, reason = "a double holds some weeks to the nanosecond")]
-fn seconds(ns: u64) -> Value {
+pub(crate) fn seconds(ns: u64) -> Value {
     json!(ns as f64 / 1e9)
 }

@@ -17,6 +17,7 @@ mod flame;
 mod flame_json;
 mod heap;
 mod heap_json;
+mod heap_json_devices;
 mod help;
 mod info;
 mod info_json;

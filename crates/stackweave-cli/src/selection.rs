@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
+use stackweave_core::EventKind;
 use stackweave_profile::memory;
 use stackweave_profile::{AggregateOptions, Filter, FrameKind, Measure, Pattern, Profile, View, aggregate};
 use stackweave_recording::{Missing, ProcessRecording, Recording};
@@ -33,8 +34,12 @@ impl Selection {
         let aggregated = done.map_err(Failure::new)?;
         let mut remarks = recording.report();
         remarks.extend(aggregated.missing.iter().flat_map(Missing::sentences));
+        let device = aggregated.device;
         let profile = aggregated.merged();
         if profile.measure().is_memory() {
+            if self.device.is_none() && device != EventKind::OWN_DEVICE {
+                remarks.push(memory::only_of_device(device));
+            }
             remarks.extend(memory::remarks(processes, profile.measure(), self.part.extent.range()?.is_some()));
         }
         if profile.tree().nodes().len() == 1 {

@@ -121,6 +121,47 @@ fn sums_have_no_parts_of_the_time_and_samples_are_estimates() {
 }
 
 #[test]
+fn a_recording_of_devices_alone_is_told_by_every_command() {
+    let recorded = Recorded::new();
+    let mut options = Options::new(recorded.path("a.swv"));
+    let extra = [("recorder", "memory"), ("device.1.name", "Toy 9000"), ("device.1.total", "1048576")];
+    options.extra.extend(extra.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let host = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
+    let [segment, take, failed] = [EventKind::SEGMENT, EventKind::HOST_ALLOCATE, EventKind::HOST_OUT_OF_MEMORY]
+        .map(|kind| host.register(kind).unwrap());
+    let stack = STACKS.intern(&[frame("step"), frame("main")]).unwrap().get().into();
+    host.record(segment, &[0x1000, 8192, stack, 1, 0, 0]);
+    host.record(take, &[0x1000, 4096, stack, 1, 0, 0]);
+    host.record(failed, &[frame("out of memory").to_bits(), 1 << 30, stack, 1, 0, 0, 77]);
+    assert_eq!(host.stop().error, None);
+    let (said, _) = recorded.said(&["heap", "a.swv"]);
+    assert!(said.starts_with("Memory of device 1  over") && said.contains("Device 1  Toy 9000, 1.00 MiB"), "{said}");
+    let (said, _) = recorded.said(&["heap", "a.swv", "--view", "devices"]);
+    assert!(said.contains("4.00 KiB in use, 8.00 KiB reserved") && said.contains("1.00 GiB  77 B  step "), "{said}");
+    let none = recorded.failure(&["heap", "a.swv", "--device", "0"]);
+    assert!(none.contains("no memory of a device 0"), "{none}");
+    let (said, _) = recorded.said(&["heap", "--json", "a.swv"]);
+    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let device = &json["device_memory"][0];
+    assert_eq!(
+        (&json["device"], &device["total"], &device["peak"]["reserved"]),
+        (&1.into(), &(1 << 20).into(), &8192.into())
+    );
+    let failed = &device["out_of_memory"][0];
+    assert_eq!((&failed["free"], &failed["stack"][0]["function"]), (&77.into(), &"step".into()));
+    for command in ["top", "tree", "flame"] {
+        let (said, remarks) = recorded.said(&[command, "a.swv"]);
+        assert!(said.contains("step") && said.contains("4.00 KiB"), "{command}: {said}");
+        assert!(remarks.contains("this is that of device 1"), "{command}: {remarks}");
+    }
+    let (said, _) = recorded.said(&["diff", "a.swv", "a.swv"]);
+    assert!(said.contains("4.00 KiB"), "{said}");
+    record_memory(&recorded.path("b.swv"), 1 << 16);
+    let (said, _) = recorded.said(&["heap", "b.swv", "--view", "devices"]);
+    assert!(said.starts_with("Device 2\n"), "{said}");
+}
+
+#[test]
 fn heap_writes_json() {
     let recorded = Recorded::new();
     record_memory(&recorded.path("a.swv"), 1 << 16);

@@ -251,6 +251,23 @@ fn the_curve_holds_the_highest_of_each_moment() {
 }
 
 #[test]
+fn a_device_is_looked_at_where_there_is_nothing_else() {
+    let mut tape = MemoryTape::new();
+    let took = |device, address, size| Step::HostTake { device, address, size, stack: vec![span("main")] };
+    tape.step(1, 5, &Step::Tag { name: Some("step 1") });
+    tape.step(1, 10, &took(1, 0x1000, 100));
+    tape.step(1, 20, &took(3, 0x2000, 900));
+    let whole = read(&tape.tape.bytes(false));
+    let mut live = LiveMemory::new(&whole);
+    live.update(&whole, u64::MAX, &mut || true).unwrap();
+    let now = live.now(&whole).unwrap();
+    assert_eq!((live.curve(), now.totals().figures.live_bytes), (&[100][..], 100));
+    assert_eq!(now.profile(&whole, Measure::LiveBytes, &NativeNames::default()).total(), 100);
+    assert_eq!(now.remarks(), ["No memory of the process's own was recorded: this is that of device 1."]);
+    assert!(!now.heaviest_frames(&whole).is_empty());
+}
+
+#[test]
 fn sums_without_a_history_are_those_that_were_written_last() {
     let header = common::memory::header(&[("recorder", "memory"), ("memory.mode", "aggregate")]);
     let mut tape = MemoryTape::with(&header, stackweave_store::ledger::LedgerOptions::default());

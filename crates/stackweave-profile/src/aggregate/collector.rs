@@ -35,8 +35,8 @@ pub(crate) struct GroupCosts {
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) groups: Vec<GroupCosts>,
-    pub(crate) replaced_blocks: u64,
-    pub(crate) unknown_frees: u64,
+    /// What is known of each device's blocks, and of the process's own: how many were replaced, and frees of unknown ones.
+    pub(crate) blocks: Vec<(i64, [u64; 2])>,
     pub(crate) missing: Missing,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Collector<'a> {
         if let (Some(MemoryEvent::Allocate(taken) | MemoryEvent::Map(taken)), MemoryCosts::Counted(_)) =
             (of_memory, &self.memory)
             && is_inside
-            && taken.device == self.options.memory_device()
+            && self.options.device.is_none_or(|device| device == taken.device)
         {
             let allocated = &mut group.of_device(taken.device).allocated;
             allocated.add(place(taken.stack, thread), i64::try_from(taken.size).unwrap_or(i64::MAX));
@@ -226,12 +226,10 @@ impl<'a> Collector<'a> {
         let last_ticks = self.threads.iter().filter_map(|thread| self.process.last_ticks(thread.number)).max();
         let memory = core::mem::replace(&mut self.memory, MemoryCosts::None);
         let is_kept = matches!(memory, MemoryCosts::Kept(_));
-        let device = (self.wants == Wanted::Asked).then(|| self.options.memory_device());
+        let device = self.options.device.filter(|_| self.wants == Wanted::Asked);
         let devices = memory.finish(device, last_ticks.unwrap_or(0));
-        let (mut replaced_blocks, mut unknown_frees) = (0, 0);
+        let blocks = devices.iter().map(|of| (of.device, [of.totals.replaced, of.totals.unknown_frees])).collect();
         for of in &devices {
-            replaced_blocks += of.totals.replaced;
-            unknown_frees += of.totals.unknown_frees;
             for known in &of.places {
                 let thread = self.place_of(known.place.thread);
                 if let Some(group) = self.threads[thread].group {
@@ -247,7 +245,7 @@ impl<'a> Collector<'a> {
             self.groups[group].spans.cut(&mut thread.open, goes_on.then_some(self.range.end));
         }
         self.groups.iter_mut().for_each(|group| group.spans.seal());
-        Collected { groups: self.groups, replaced_blocks, unknown_frees, missing }
+        Collected { groups: self.groups, blocks, missing }
     }
 }
 

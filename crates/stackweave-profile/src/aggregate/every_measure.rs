@@ -6,6 +6,7 @@ use stackweave_symbolize::Symbolizer;
 
 use crate::aggregate::collector::{Collected, GroupCosts, Wanted};
 use crate::aggregate::measure::{Counted, Measure};
+use crate::aggregate::memory_costs::default_device;
 use crate::aggregate::options::AggregateOptions;
 use crate::aggregate::profile::Profile;
 use crate::aggregate::recorded_names::RecordedNames;
@@ -49,7 +50,8 @@ impl<'a> EveryMeasure<'a> {
     ) -> Result<Self, ReadError> {
         let wants = if options.measure.is_some() { Wanted::Asked } else { Wanted::Everything };
         let collected = collect_all(processes, options, wants, progress)?;
-        let only = options.measure.map(|measure| options.counted(measure));
+        let device = || options.device.unwrap_or_else(|| default_device(&collected));
+        let only = options.measure.map(|measure| Counted { measure, device: device() });
         Ok(Self { processes, collected, lines: options.lines, only })
     }
 

@@ -7,9 +7,8 @@ use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::Event;
 use stackweave_store::ledger::Totals;
 
-use crate::aggregate::collector::GroupCosts;
+use crate::aggregate::collector::{Collected, GroupCosts};
 use crate::aggregate::measure::Measure;
-use crate::aggregate::options::AggregateOptions;
 use crate::aggregate::stack_costs::{Place, StackCost, StackCosts};
 use crate::memory::{MemoryEvent, MemoryHeader, MemoryKinds, PlaceFigures, Replay, Snapshot, Taken, UsageRow};
 
@@ -126,15 +125,9 @@ impl MemoryCosts {
                 all.map(|of| DeviceFigures { device: of.device, places: of.places, totals: of.totals }).collect()
             }
             Self::Kept(snapshot) => {
-                let place = |(place, figures): (_, stackweave_store::ledger::Figures)| PlaceFigures {
-                    place,
-                    figures,
-                    leaked_blocks: figures.live_blocks,
-                    leaked_bytes: figures.live_bytes,
-                };
                 let of = |device: i64| DeviceFigures {
                     device,
-                    places: snapshot.rows(device).map(place).collect(),
+                    places: snapshot.rows(device).collect(),
                     totals: snapshot.totals(device),
                 };
                 snapshot.devices().into_iter().filter(|device| takes(*device)).map(of).collect()
@@ -143,11 +136,11 @@ impl MemoryCosts {
     }
 }
 
-impl AggregateOptions {
-    /// The device whose memory is counted.
-    pub(crate) fn memory_device(&self) -> i64 {
-        self.device.unwrap_or(EventKind::OWN_DEVICE)
-    }
+/// Whose memory is counted if it is not said: the processes' own, unless there is only that of devices.
+pub(crate) fn default_device(collected: &[Collected]) -> i64 {
+    let groups = collected.iter().flat_map(|process| &process.groups);
+    let used = groups.flat_map(|group| &group.memory).filter(|known| !known.is_empty()).map(|known| known.device);
+    used.min().unwrap_or(EventKind::OWN_DEVICE)
 }
 
 impl GroupCosts {
@@ -164,6 +157,10 @@ impl GroupCosts {
 }
 
 impl DeviceCosts {
+    fn is_empty(&self) -> bool {
+        [&self.allocated, &self.live, &self.peak, &self.temporary].into_iter().all(StackCosts::is_empty)
+    }
+
     pub(crate) fn of(&self, measure: Measure) -> Option<&StackCosts> {
         match measure {
             Measure::WallTime | Measure::Calls | Measure::Samples => None,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use stackweave_core::text_matches;
+use stackweave_core::{EventKind, text_matches};
 use stackweave_recording::file::RecordedThread;
 
 use crate::aggregate::measure::{Counted, Measure};
@@ -13,7 +13,8 @@ pub struct AggregateOptions {
     /// What is counted. If it is not said: of a recording of memory the bytes at the peak; else wall time if anything was
     /// begun, else samples if there are any, else the bytes allocated.
     pub measure: Option<Measure>,
-    /// Of measures of memory: that of this device; if none is said, the process's own.
+    /// Of measures of memory: that of this device; if none is said, the process's own, or that of the first device
+    /// where nothing but devices was recorded.
     pub device: Option<i64>,
     /// Only these threads, if any are said: by the system's number, or by name (as a [`Pattern`](crate::Pattern)'s text).
     pub threads: Vec<String>,
@@ -41,7 +42,7 @@ pub enum Grouping {
 impl AggregateOptions {
     /// This measure, of the device that is asked for.
     pub(crate) fn counted(&self, measure: Measure) -> Counted {
-        Counted { measure, device: self.memory_device() }
+        Counted { measure, device: self.device.unwrap_or(EventKind::OWN_DEVICE) }
     }
 
     /// Whether a thread is one of those that are asked for.

@@ -5,6 +5,7 @@ use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use crate::aggregate::collector::{Collected, GroupCosts, Wanted};
 use crate::aggregate::measure::{Counted, Measure};
+use crate::aggregate::memory_costs::default_device;
 use crate::aggregate::options::AggregateOptions;
 use crate::aggregate::recordings::collect_all;
 use crate::aggregate::span_tree::SpanTree;
@@ -43,7 +44,8 @@ impl<'a> RecordedCosts<'a> {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self, ReadError> {
         let collected = collect_all(processes, options, Wanted::Asked, progress)?;
-        Ok(Self { processes, collected, device: options.memory_device() })
+        let device = options.device.unwrap_or_else(|| default_device(&collected));
+        Ok(Self { processes, collected, device })
     }
 
     /// The measures that there is anything of.

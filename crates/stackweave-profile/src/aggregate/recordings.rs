@@ -7,6 +7,7 @@ use stackweave_symbolize::Symbolizer;
 
 use crate::aggregate::collector::{Collected, GroupCosts, Wanted, collect};
 use crate::aggregate::measure::Measure;
+use crate::aggregate::memory_costs::default_device;
 use crate::aggregate::options::{AggregateOptions, Grouping};
 use crate::aggregate::profile::Profile;
 use crate::aggregate::recorded_names::RecordedNames;
@@ -31,6 +32,8 @@ pub struct Aggregated {
     pub parts: Vec<PartProfile>,
     /// What could not be read, for each process.
     pub missing: Vec<Missing>,
+    /// Whose memory it is, where it is memory.
+    pub device: i64,
 }
 
 /// Makes profiles of what some processes have recorded. Reads each event once, and keeps none.
@@ -47,6 +50,8 @@ pub fn aggregate(
         &AggregateOptions { measure: options.measure.or_else(|| memory_measure(processes)), ..options.clone() };
     let collected = collect_all(processes, options, Wanted::Asked, progress)?;
     let measure = options.measure.unwrap_or_else(|| default_measure(&collected));
+    let device = options.device.unwrap_or_else(|| default_device(&collected));
+    let options = &AggregateOptions { device: Some(device), ..options.clone() };
     let mut parts = Vec::new();
     let mut missing = Vec::with_capacity(processes.len());
     for (index, (process, collected)) in processes.iter().zip(collected).enumerate() {
@@ -56,7 +61,7 @@ pub fn aggregate(
     if options.grouping == Grouping::Merged {
         parts = vec![merged(parts, measure, processes.len())];
     }
-    Ok(Aggregated { parts, missing })
+    Ok(Aggregated { parts, missing, device })
 }
 
 impl Aggregated {
@@ -160,8 +165,8 @@ fn profiles(
     // These belong to the process, not to a thread.
     if let Some(first) = parts.first_mut() {
         let counts = &mut first.profile.counts;
-        counts.replaced_blocks = collected.replaced_blocks;
-        counts.unknown_frees = collected.unknown_frees;
+        let blocks = collected.blocks.iter().find(|(device, _)| *device == counted.device);
+        [counts.replaced_blocks, counts.unknown_frees] = blocks.map_or([0; 2], |(_, counts)| *counts);
     }
     parts
 }

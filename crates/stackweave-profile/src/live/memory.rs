@@ -4,6 +4,8 @@
 //! threads one after the other: what happened in the last moments waits until nothing earlier can come. If something comes
 //! later than that all the same, the figures are a little off, and are made anew when the recording has ended.
 
+use std::collections::BTreeMap;
+
 use stackweave_core::EventKind;
 use stackweave_recording::read::FollowOrder;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
@@ -12,7 +14,8 @@ use stackweave_store::ledger::Totals;
 use crate::aggregate::{Counted, GroupCosts, Measure, Profile, RecordedNames};
 use crate::live::names::NativeNames;
 use crate::memory::{
-    MemoryHeader, MemoryKinds, MemoryQuery, MemoryUsage, Replay, has_no_history, read_usage, usage_so_far,
+    MemoryEvent, MemoryHeader, MemoryKinds, MemoryQuery, MemoryUsage, Replay, default_device, has_no_history,
+    only_of_device, read_usage, usage_so_far,
 };
 
 /// A point of the curve is the highest of so many nanoseconds.
@@ -31,20 +34,23 @@ pub struct LiveMemory {
     has_kinds: bool,
     /// Up to here events were taken in, in nanoseconds.
     done_ns: u64,
-    curve: Vec<u64>,
+    /// That of each device, and of the process itself.
+    curves: BTreeMap<i64, Vec<u64>>,
 }
 
 /// How much memory a process has used so far.
 #[derive(Debug)]
 pub struct MemoryNow {
     usage: MemoryUsage,
+    /// Whose memory is told of: the process's own, unless there is only that of devices.
+    device: i64,
 }
 
 impl LiveMemory {
     /// That of a process of which nothing was read.
     pub fn new(process: &ProcessRecording) -> Self {
         let (order, replay) = (FollowOrder::default(), Replay::new(process, None));
-        Self { order, replay, has_kinds: false, done_ns: 0, curve: Vec::new() }
+        Self { order, replay, has_kinds: false, done_ns: 0, curves: BTreeMap::new() }
     }
 
     /// Whether a memory recorder is at work in the process; and whether it is the only one there.
@@ -83,12 +89,17 @@ impl LiveMemory {
     }
 
     fn take_in(&mut self, process: &ProcessRecording) -> Result<(), ReadError> {
-        let Self { order, replay, done_ns, curve, .. } = self;
+        let Self { order, replay, done_ns, curves, .. } = self;
         order.visit_until(process, *done_ns, &mut |thread, event| {
             let Some(told) = replay.see(event) else { return };
-            let before = replay.live_bytes(EventKind::OWN_DEVICE);
+            let device = told.device();
+            let before = replay.live_bytes(device);
             replay.tell(event.ticks, thread, told);
-            let live = replay.live_bytes(EventKind::OWN_DEVICE);
+            let live = replay.live_bytes(device);
+            if matches!(told, MemoryEvent::Tag { .. }) {
+                return;
+            }
+            let curve = curves.entry(device).or_default();
             let place = process.timeline().nanoseconds(event.ticks) / CURVE_STEP;
             let place = usize::try_from(place).unwrap_or(MOST_POINTS).min(MOST_POINTS);
             if curve.len() <= place {
@@ -109,9 +120,10 @@ impl LiveMemory {
         self.order.late()
     }
 
-    /// The highest that was live in each quarter of a second since the process began to record.
+    /// The highest that was live in each quarter of a second since the process began to record: of its own memory, or of the first
+    /// device's where there is nothing else.
     pub fn curve(&self) -> &[u64] {
-        &self.curve
+        self.curves.first_key_value().map_or(&[], |(_, curve)| curve)
     }
 
     /// What could not be read.
@@ -128,14 +140,22 @@ impl LiveMemory {
         } else {
             usage_so_far(process, &self.replay)
         };
-        Ok(MemoryNow { usage })
+        Ok(MemoryNow::of(usage))
     }
 }
 
 impl MemoryNow {
-    /// Sums of the process's own memory.
+    fn of(mut usage: MemoryUsage) -> Self {
+        let device = default_device(std::slice::from_ref(&usage));
+        if device != EventKind::OWN_DEVICE {
+            usage.remarks.push(only_of_device(device));
+        }
+        Self { usage, device }
+    }
+
+    /// Sums of the process's own memory, or of the first device's where there is nothing else.
     pub fn totals(&self) -> Totals {
-        self.usage.device(EventKind::OWN_DEVICE).map(|own| own.totals).unwrap_or_default()
+        self.usage.device(self.device).map(|own| own.totals).unwrap_or_default()
     }
 
     /// What has to be known about the figures, a sentence each.
@@ -150,7 +170,7 @@ impl MemoryNow {
 
     /// Who has taken it, by a measure of memory.
     pub fn profile(&self, process: &ProcessRecording, measure: Measure, known: &NativeNames) -> Profile {
-        let rows = self.usage.device(EventKind::OWN_DEVICE).map_or(&[][..], |own| &own.rows);
+        let rows = self.usage.device(self.device).map_or(&[][..], |own| &own.rows);
         let costs = GroupCosts::of_rows(rows);
         let counted = Counted { measure, device: EventKind::OWN_DEVICE };
         let frames = costs.frames(counted, process.dictionary());
@@ -161,7 +181,7 @@ impl MemoryNow {
 
     /// The frames of the stacks that have most, by their numbers in the recording: those that are seen first.
     pub fn heaviest_frames(&self, process: &ProcessRecording) -> Vec<u32> {
-        let rows = self.usage.device(EventKind::OWN_DEVICE).map_or(&[][..], |own| &own.rows);
+        let rows = self.usage.device(self.device).map_or(&[][..], |own| &own.rows);
         let mut rows: Vec<_> =
             rows.iter().map(|row| (row.figures.live_bytes.max(row.figures.peak_bytes), row)).collect();
         rows.sort_unstable_by_key(|(bytes, row)| (core::cmp::Reverse(*bytes), row.stack));

@@ -40,6 +40,17 @@ pub enum MemoryEvent {
     },
 }
 
+impl MemoryEvent {
+    /// Whose memory it is about; what is not of a device is the process's own.
+    pub const fn device(&self) -> i64 {
+        match self {
+            Self::Allocate(taken) | Self::Map(taken) => taken.device,
+            Self::Free { device, .. } => *device,
+            Self::Unmap { .. } | Self::Keep { .. } | Self::Tag { .. } => EventKind::OWN_DEVICE,
+        }
+    }
+}
+
 /// What is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
@@ -64,15 +75,26 @@ struct Kind {
     stack: u8,
     frame: u8,
     device: u8,
+    is_present: bool,
 }
+
+/// The kind of blocks that were there when the recording began: nobody leaks them.
+pub(super) const PRESENT: &str = "host-present";
 
 const NOWHERE: u8 = u8::MAX;
 
 impl MemoryKinds {
     /// The kinds of a section.
     pub fn of(dictionary: &Dictionary) -> Self {
-        let none =
-            Kind { role: None, address: NOWHERE, size: NOWHERE, stack: NOWHERE, frame: NOWHERE, device: NOWHERE };
+        let none = Kind {
+            role: None,
+            address: NOWHERE,
+            size: NOWHERE,
+            stack: NOWHERE,
+            frame: NOWHERE,
+            device: NOWHERE,
+            is_present: false,
+        };
         let mut kinds = Box::new([none; 256]);
         for (number, kind) in dictionary.kinds() {
             kinds[usize::from(number)] = Kind::of(kind);
@@ -83,6 +105,11 @@ impl MemoryKinds {
     /// Whether any of the kinds takes memory.
     pub fn are_there(&self) -> bool {
         self.0.iter().any(|kind| matches!(kind.role, Some(Role::Allocate | Role::Map)))
+    }
+
+    /// Whether events of this kind tell of blocks that were there when the recording began.
+    pub(super) fn is_present(&self, kind: u32) -> bool {
+        self.0.get(kind as usize).is_some_and(|kind| kind.is_present)
     }
 
     /// What an event of that section says about memory; `None` if it says nothing.
@@ -119,6 +146,7 @@ impl Kind {
             stack: place(FieldType::Stack),
             frame: place(FieldType::Frame),
             device: device.unwrap_or(NOWHERE),
+            is_present: kind.name == PRESENT,
         }
     }
 }

@@ -7,6 +7,7 @@
 mod device_account;
 mod device_curve;
 mod device_kinds;
+mod device_report;
 mod device_state;
 mod devices;
 mod figures;
@@ -24,6 +25,7 @@ mod top_stacks;
 mod usage;
 
 pub use device_curve::DevicePoint;
+pub use device_report::{DeviceMemory, only_of_device, pool_name};
 pub use device_state::DeviceState;
 pub use devices::{DeviceHistory, OutOfMemory, PoolHistory, read_devices};
 pub use figures::{add as add_figures, add_totals};
@@ -38,6 +40,7 @@ pub use timeline::{MemoryTimeline, TimelinePoint, lifetime, read_timeline};
 pub use top_stacks::{StackRow, top_stacks};
 pub use usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, read_usage};
 
+pub(crate) use device_report::default_device;
 pub(crate) use replay::PlaceFigures;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use usage::{usable_snapshot, usage_so_far};

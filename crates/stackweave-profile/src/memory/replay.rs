@@ -55,7 +55,7 @@ pub(crate) struct Replayed {
 pub(crate) struct PlaceFigures {
     pub(crate) place: Place,
     pub(crate) figures: Figures,
-    /// Blocks that were taken inside the range and are live at its end.
+    /// Blocks that were taken inside the range, and not before the recording, and are live at its end.
     pub(crate) leaked_blocks: u64,
     pub(crate) leaked_bytes: u64,
 }
@@ -158,13 +158,13 @@ impl Replay {
 
     /// What was counted so far, for the process first, then for each device that had events.
     pub(crate) fn counted(&self) -> Vec<Replayed> {
-        self.devices.iter().map(Device::counted).collect()
+        self.devices.iter().map(|device| device.counted(&self.kinds)).collect()
     }
 }
 
 impl Device {
-    fn counted(&self) -> Replayed {
-        let (mut totals, places) = (self.ledger.totals(), places(&self.ledger));
+    fn counted(&self, kinds: &MemoryKinds) -> Replayed {
+        let (mut totals, places) = (self.ledger.totals(), places(&self.ledger, kinds));
         let begun = self.range_start.filter(|_| totals.figures.peak_bytes > 0);
         let is_peak_at_start = begun.is_some_and(|begun| begun == (totals.peak_ticks, totals.figures.peak_bytes));
         if self.range_start.is_some() {
@@ -188,7 +188,7 @@ impl Device {
 }
 
 /// The places of a ledger, those of blocks from before the range joined with those inside.
-fn places(ledger: &Ledger) -> Vec<PlaceFigures> {
+fn places(ledger: &Ledger, kinds: &MemoryKinds) -> Vec<PlaceFigures> {
     let mut by_place: WordMap<Place, usize> = WordMap::default();
     let mut joined: Vec<PlaceFigures> = Vec::new();
     for (place, mut figures) in ledger.places() {
@@ -204,7 +204,7 @@ fn places(ledger: &Ledger) -> Vec<PlaceFigures> {
         });
         let known = &mut joined[at];
         add(&mut known.figures, &figures);
-        if !is_before {
+        if !is_before && !kinds.is_present(place.allocator) {
             known.leaked_blocks += figures.live_blocks;
             known.leaked_bytes += figures.live_bytes;
         }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use stackweave_core::EventKind;
 use stackweave_recording::{ProcessRecording, ReadError};
 use stackweave_store::ledger::{Figures, Totals};
 use stackweave_symbolize::Symbolizer;
 
+use super::device_report::{DeviceMemory, default_device};
 use super::figures::{add, add_totals};
 use super::header::MemoryHeader;
 use super::query::MemoryQuery;
@@ -19,7 +19,7 @@ use crate::aggregate::{Measure, Profile, offsets, profiles_of_rows};
 /// How much memory processes have used, of one device or their own.
 #[derive(Clone, Debug)]
 pub struct MemoryReport {
-    /// The device; [`EventKind::OWN_DEVICE`] for the processes' own memory.
+    /// The device; [`EventKind::OWN_DEVICE`](stackweave_core::EventKind::OWN_DEVICE) for the processes' own memory.
     pub device: i64,
     /// Each process, in the order of the recordings.
     pub processes: Vec<ProcessMemory>,
@@ -33,7 +33,8 @@ pub struct MemoryReport {
     pub tags: Vec<NamedFigures>,
     /// By allocator, the highest peak first.
     pub allocators: Vec<NamedFigures>,
-    /// How much memory all of them had over time, in nanoseconds since the first began to record. Of their own only.
+    /// How much memory all of them had over time, in nanoseconds since the first began to record. That of a device is there when
+    /// devices were added: in place of what a process has in memory it has the bytes of the segments.
     pub timeline: MemoryTimeline,
     /// From the first beginning to the last event, or the time that was asked for.
     pub time: Range<u64>,
@@ -47,8 +48,12 @@ pub struct MemoryReport {
     pub temporary: Profile,
     /// How many others a thread may have taken when a temporary block is given back, if that was asked for.
     pub temporary_after: Option<u32>,
+    /// Of what was live at the end: the blocks that were there before the recording began, and their bytes.
+    pub from_before: (u64, u64),
     /// All devices that there is anything of.
     pub devices: Vec<i64>,
+    /// What is known of each, by device and process, if devices were added.
+    pub device_memory: Vec<DeviceMemory>,
     /// What has to be known, a sentence each.
     pub remarks: Vec<String>,
 }
@@ -79,7 +84,8 @@ pub struct NamedFigures {
     pub figures: Figures,
 }
 
-/// Reads how much memory processes have used: of the first device that is asked for, or their own. The range of `query` is in
+/// Reads how much memory processes have used: of the first device that is asked for, or their own; where none of that was
+/// recorded, of the first device that was. The range of `query` is in
 /// nanoseconds since the first of them began to record.
 pub fn read_report(
     processes: &[ProcessRecording],
@@ -87,7 +93,7 @@ pub fn read_report(
     symbolizer: Option<&Symbolizer>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryReport, ReadError> {
-    let mut making = Making::new(query, processes);
+    let mut usages = Vec::with_capacity(processes.len());
     let mut timelines = Vec::new();
     let mut done = 0;
     for (process, offset) in processes.iter().zip(offsets(processes)) {
@@ -97,7 +103,12 @@ pub fn read_report(
         let usage = read_usage(process, &query, &mut |bytes| progress(done + bytes))?;
         done += process.bytes();
         timelines.push((lifetime(process, offset), read_timeline(process, query.range, &mut |_| {})?));
-        making.add(process, offset, &usage, symbolizer);
+        usages.push(usage);
+    }
+    let device = query.devices.first().copied().unwrap_or_else(|| default_device(&usages));
+    let mut making = Making::new(query, processes, device);
+    for ((process, offset), usage) in processes.iter().zip(offsets(processes)).zip(&usages) {
+        making.add(process, offset, usage, symbolizer);
     }
     making.report.timeline = MemoryTimeline::sum(&timelines);
     Ok(making.finish())
@@ -113,14 +124,14 @@ struct Making {
 }
 
 impl Making {
-    fn new(query: &MemoryQuery, processes: &[ProcessRecording]) -> Self {
+    fn new(query: &MemoryQuery, processes: &[ProcessRecording], device: i64) -> Self {
         let end = |(process, offset): (&ProcessRecording, u64)| {
             process.time_range().map_or(0, |range| range.end.saturating_sub(1)).saturating_add(offset)
         };
         let end = processes.iter().zip(offsets(processes)).map(end).max().unwrap_or(0);
         let asked = query.range.clone().unwrap_or(0..end);
         let report = MemoryReport {
-            device: query.devices.first().copied().unwrap_or(EventKind::OWN_DEVICE),
+            device,
             processes: Vec::new(),
             totals: Totals::default(),
             sizes: Vec::new(),
@@ -134,7 +145,9 @@ impl Making {
             live: Profile::empty(Measure::LiveBytes),
             temporary: Profile::empty(Measure::TemporaryBytes),
             temporary_after: query.temporary,
+            from_before: (0, 0),
             devices: Vec::new(),
+            device_memory: Vec::new(),
             remarks: Vec::new(),
         };
         let (threads, tags, allocators, sizes) = Default::default();
@@ -171,6 +184,10 @@ impl Making {
         }
         for row in &device.rows {
             self.name(process, usage, row);
+            if usage.is_from_before(row) {
+                self.report.from_before.0 += row.figures.live_blocks;
+                self.report.from_before.1 += row.figures.live_bytes;
+            }
         }
         let measures = [Measure::PeakBytes, Measure::LiveBytes, Measure::TemporaryBytes];
         let profiles = profiles_of_rows(process, &device.rows, measures, symbolizer);

@@ -7,6 +7,10 @@ use stackweave_recording::file::{Dictionary, Event};
 use stackweave_recording::{ProcessRecording, ReadError};
 use stackweave_store::ledger::{Figures, Place, Totals};
 
+use super::kinds::PRESENT;
+use super::labels::frame_name;
+use super::replay::PlaceFigures;
+
 /// The thread that a recorder's own events are of.
 pub(super) const RECORDERS_THREAD: &str = "stackweave";
 
@@ -18,6 +22,8 @@ pub(crate) struct Snapshot {
     rows: Vec<(i64, Place, Figures)>,
     sizes: Vec<(i64, u64, Figures)>,
     totals: Vec<(i64, Totals)>,
+    /// The frame that stands for the allocator of what was there when the recording began.
+    present: Option<u32>,
 }
 
 impl Snapshot {
@@ -32,12 +38,26 @@ impl Snapshot {
         self.totals.iter().find(|(of, _)| *of == device).map(|(_, totals)| *totals).unwrap_or_default()
     }
 
-    pub(crate) fn rows(&self, device: i64) -> impl Iterator<Item = (Place, Figures)> {
-        self.rows.iter().filter(move |(of, ..)| *of == device).map(|(_, place, figures)| (*place, *figures))
+    pub(crate) fn rows(&self, device: i64) -> impl Iterator<Item = PlaceFigures> {
+        let row = |(_, place, figures): &(i64, Place, Figures)| {
+            let (place, figures) = (*place, *figures);
+            let is_leaked = self.present != Some(place.allocator);
+            let (leaked_blocks, leaked_bytes) =
+                if is_leaked { (figures.live_blocks, figures.live_bytes) } else { (0, 0) };
+            PlaceFigures { place, figures, leaked_blocks, leaked_bytes }
+        };
+        self.rows.iter().filter(move |(of, ..)| *of == device).map(row)
     }
 
     pub(crate) fn sizes(&self, device: i64) -> impl Iterator<Item = (u64, Figures)> {
         self.sizes.iter().filter(move |(of, ..)| *of == device).map(|(_, most, figures)| (*most, *figures))
+    }
+
+    fn present_allocator(&self, dictionary: &Dictionary) -> Option<u32> {
+        let mut allocators: Vec<u32> = self.rows.iter().map(|(_, place, _)| place.allocator).collect();
+        allocators.sort_unstable();
+        allocators.dedup();
+        allocators.into_iter().find(|frame| frame_name(dictionary, *frame) == Some(PRESENT))
     }
 
     fn has(&self, device: i64) -> bool {
@@ -59,10 +79,11 @@ pub(crate) fn read_snapshot(process: &ProcessRecording) -> Result<Option<Snapsho
         return Ok(None);
     }
     let own = recorders_threads(process);
-    if let Some(found) = read_threads(process, &kinds, Some(&own))? {
-        return Ok(Some(found));
-    }
-    read_threads(process, &kinds, None)
+    let found = match read_threads(process, &kinds, Some(&own))? {
+        Some(found) => Some(found),
+        None => read_threads(process, &kinds, None)?,
+    };
+    Ok(found.map(|found| Snapshot { present: found.present_allocator(process.dictionary()), ..found }))
 }
 
 /// The threads that a recorder writes its own events to.

@@ -11,7 +11,7 @@ use stackweave_store::ledger::{Figures, Place, Totals};
 
 use super::figures::add;
 use super::header::{MemoryHeader, MemoryMode};
-use super::kinds::MemoryKinds;
+use super::kinds::{MemoryKinds, PRESENT};
 use super::labels::Labels;
 use super::query::MemoryQuery;
 use super::replay::{PlaceFigures, Replay, Replayed};
@@ -84,7 +84,8 @@ pub struct UsageRow {
     pub tag: u32,
     /// How much.
     pub figures: Figures,
-    /// Blocks that were taken in the time that is asked for, and are live at its end.
+    /// Blocks that were taken in the time that is asked for, and are live at its end. Those that were there when the recording
+    /// began do not count.
     pub leaked_blocks: u64,
     /// Their bytes.
     pub leaked_bytes: u64,
@@ -94,6 +95,11 @@ impl MemoryUsage {
     /// What the process's own memory, or that of a device, was used for.
     pub fn device(&self, device: i64) -> Option<&DeviceUsage> {
         self.devices.iter().find(|usage| usage.device == device)
+    }
+
+    /// Whether a row is of blocks that were there when the recording began.
+    pub fn is_from_before(&self, row: &UsageRow) -> bool {
+        self.allocators.get(row.allocator as usize).is_some_and(|allocator| **allocator == *PRESENT)
     }
 
     /// How many bytes one sampled allocation stands for. All figures are estimates then.
@@ -204,14 +210,13 @@ impl<'a> Making<'a> {
         let dictionary = self.process.dictionary();
         for device in snapshot.devices() {
             let mut rows = Rows::default();
-            for (place, figures) in snapshot.rows(device) {
+            for known in snapshot.rows(device) {
                 let place = Place {
-                    allocator: self.allocators.of_frame(dictionary, place.allocator),
-                    tag: self.tags.of_frame(dictionary, place.tag),
-                    ..place
+                    allocator: self.allocators.of_frame(dictionary, known.place.allocator),
+                    tag: self.tags.of_frame(dictionary, known.place.tag),
+                    ..known.place
                 };
-                let (leaked_blocks, leaked_bytes) = (figures.live_blocks, figures.live_bytes);
-                rows.add(PlaceFigures { place, figures, leaked_blocks, leaked_bytes });
+                rows.add(PlaceFigures { place, ..known });
             }
             let totals = (snapshot.totals(device), false);
             self.put(device, totals, rows, snapshot.sizes(device).collect());

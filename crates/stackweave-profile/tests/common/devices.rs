@@ -1,8 +1,6 @@
 //! Recordings of devices' memory that are made up.
 
-use std::borrow::Cow;
-
-use stackweave_core::{EventKind, Field, FieldType, RawFrame, Role};
+use stackweave_core::{EventKind, RawFrame};
 use stackweave_recording::ProcessRecording;
 
 use super::memory::header;
@@ -29,23 +27,6 @@ pub enum DeviceStep {
     End,
 }
 
-const fn number(name: &'static str) -> Field {
-    Field::new(name, FieldType::Unsigned)
-}
-
-const SIX: [Field; 6] = [
-    Field::new("address", FieldType::Address),
-    number("size"),
-    Field::new("stack", FieldType::Stack),
-    Field::new("device", FieldType::Signed),
-    number("stream"),
-    number("pool"),
-];
-
-fn kind(name: &'static str, role: Role, more: &[Field]) -> EventKind {
-    EventKind { name: Cow::Borrowed(name), role, fields: [&SIX[..], more].concat().into() }
-}
-
 /// Records devices, and no memory of the process's own.
 pub struct DeviceTape {
     pub tape: Tape,
@@ -68,51 +49,33 @@ impl DeviceTape {
         };
         let main = [span("main")];
         let (kind, words) = match step {
-            DeviceStep::Take { address, size, pool } => {
-                (kind("host-allocate", Role::Allocate, &[]), six(*address, *size, &main, *pool))
-            }
-            DeviceStep::TakeAt { address, size, stack } => {
-                (kind("host-allocate", Role::Allocate, &[]), six(*address, *size, stack, 0))
-            }
-            DeviceStep::Present { address, size } => {
-                (kind("host-present", Role::Allocate, &[]), six(*address, *size, &before, 0))
-            }
-            DeviceStep::Free { address } => (kind("host-free", Role::Free, &[]), six(*address, 0, &[], 0)),
-            DeviceStep::Request { address } => (kind("host-free-requested", Role::Free, &[]), six(*address, 0, &[], 0)),
-            DeviceStep::Complete { address } => {
-                (kind("host-free-completed", Role::Instant, &[]), six(*address, 0, &[], 0))
-            }
-            DeviceStep::Segment { address, size, pool } => {
-                (kind("segment", Role::Map, &[]), six(*address, *size, &main, *pool))
-            }
+            DeviceStep::Take { address, size, pool } => (EventKind::HOST_ALLOCATE, six(*address, *size, &main, *pool)),
+            DeviceStep::TakeAt { address, size, stack } => (EventKind::HOST_ALLOCATE, six(*address, *size, stack, 0)),
+            DeviceStep::Present { address, size } => (EventKind::HOST_PRESENT, six(*address, *size, &before, 0)),
+            DeviceStep::Free { address } => (EventKind::HOST_FREE, six(*address, 0, &[], 0)),
+            DeviceStep::Request { address } => (EventKind::HOST_FREE_REQUESTED, six(*address, 0, &[], 0)),
+            DeviceStep::Complete { address } => (EventKind::HOST_FREE_COMPLETED, six(*address, 0, &[], 0)),
+            DeviceStep::Segment { address, size, pool } => (EventKind::SEGMENT, six(*address, *size, &main, *pool)),
             DeviceStep::SegmentMap { address, size, pool } => {
-                (kind("segment-map", Role::Map, &[]), six(*address, *size, &main, *pool))
+                (EventKind::SEGMENT_MAP, six(*address, *size, &main, *pool))
             }
             DeviceStep::SegmentPresent { address, size, pool } => {
-                (kind("segment-present", Role::Map, &[]), six(*address, *size, &before, *pool))
+                (EventKind::SEGMENT_PRESENT, six(*address, *size, &before, *pool))
             }
-            DeviceStep::SegmentFree { address, size } => {
-                (kind("segment-free", Role::Unmap, &[]), six(*address, *size, &[], 0))
-            }
-            DeviceStep::SegmentUnmap { address, size } => {
-                (kind("segment-unmap", Role::Unmap, &[]), six(*address, *size, &[], 0))
-            }
+            DeviceStep::SegmentFree { address, size } => (EventKind::SEGMENT_FREE, six(*address, *size, &[], 0)),
+            DeviceStep::SegmentUnmap { address, size } => (EventKind::SEGMENT_UNMAP, six(*address, *size, &[], 0)),
             DeviceStep::OutOfMemory { size, free, stack } => {
-                let frame = Field::new("frame", FieldType::Frame);
-                let fields = [&[frame], &SIX[1..], &[number("free")]].concat().into();
-                let kind = EventKind { name: "host-out-of-memory".into(), role: Role::Instant, fields };
                 let frame = span("out of memory").to_bits();
-                (kind, vec![frame, *size, stack_word(stack), device.cast_unsigned(), 7, 0, *free])
+                let words = vec![frame, *size, stack_word(stack), device.cast_unsigned(), 7, 0, *free];
+                (EventKind::HOST_OUT_OF_MEMORY, words)
             }
-            DeviceStep::Begin { reason } => (state(), vec![1, *reason]),
-            DeviceStep::End => (state(), vec![2, 0]),
+            DeviceStep::Begin { reason } => (EventKind::HOST_STATE, vec![1, *reason]),
+            DeviceStep::End => (EventKind::HOST_STATE, vec![2, 0]),
             DeviceStep::SegmentState { address, size, pool } => {
-                let words = [six(*address, *size, &[], *pool), vec![1]].concat();
-                (kind("segment-state", Role::Instant, &[number("flags")]), words)
+                (EventKind::SEGMENT_STATE, [six(*address, *size, &[], *pool), vec![1]].concat())
             }
             DeviceStep::BlockState { address, size, asked, flags, pool } => {
-                let words = [six(*address, *size, &[], *pool), vec![*asked, *flags]].concat();
-                (kind("block-state", Role::Instant, &[number("asked"), number("flags")]), words)
+                (EventKind::BLOCK_STATE, [six(*address, *size, &[], *pool), vec![*asked, *flags]].concat())
             }
         };
         let kind = self.tape.kind(&kind);
@@ -122,9 +85,4 @@ impl DeviceTape {
     pub fn process(self) -> ProcessRecording {
         self.tape.process()
     }
-}
-
-fn state() -> EventKind {
-    let fields = vec![number("state"), number("reason")].into();
-    EventKind { name: "host-state".into(), role: Role::Instant, fields }
 }

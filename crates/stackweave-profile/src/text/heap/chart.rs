@@ -2,6 +2,8 @@
 
 use std::io;
 
+use stackweave_core::EventKind;
+
 use super::Heap;
 use super::groups::bytes;
 use crate::aggregate::Measure;
@@ -23,8 +25,10 @@ impl Heap<'_> {
     pub(super) fn time(&mut self, lines: usize) -> io::Result<()> {
         let timeline = &self.report.timeline;
         let (heap, rss) = timeline.highest();
-        let mut more: Vec<String> = heap.iter().map(|heap| format!("█ heap, up to {}", bytes(*heap))).collect();
-        more.extend(rss.iter().map(|rss| format!("{RSS} resident (RSS), up to {}", bytes(*rss))));
+        let is_own = self.report.device == EventKind::OWN_DEVICE;
+        let (used, had) = if is_own { ("heap", "resident (RSS)") } else { ("in use", "reserved") };
+        let mut more: Vec<String> = heap.iter().map(|heap| format!("█ {used}, up to {}", bytes(*heap))).collect();
+        more.extend(rss.iter().map(|rss| format!("{RSS} {had}, up to {}", bytes(*rss))));
         let more = format!("{}{}", more.join("; "), self.estimated());
         let highest = heap.max(rss).unwrap_or(0);
         if highest == 0 {

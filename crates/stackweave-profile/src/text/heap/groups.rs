@@ -82,12 +82,11 @@ impl Heap<'_> {
         let heads = ["at peak", "at end", "bytes", "allocations", "temporary"];
         let layout = self.layout();
         write_rows(self.out, heads, head, &rows, layout)?;
-        let hidden = groups.len().saturating_sub(limit);
-        if hidden > 0 { writeln!(self.out, "({hidden} more)") } else { Ok(()) }
+        self.hidden(groups.len().saturating_sub(limit))
     }
 }
 
-fn plain(text: String) -> Cell {
+pub(super) fn plain(text: String) -> Cell {
     (text, Style::Plain)
 }
 

@@ -1,6 +1,7 @@
 //! What recordings say about memory, as text.
 
 mod chart;
+mod devices;
 mod groups;
 mod stacks;
 mod summary;
@@ -32,6 +33,8 @@ pub enum HeapView {
     Tags,
     /// How much there was over time.
     Time,
+    /// The memory of devices: segments, pools, and requests that there was no room for.
+    Devices,
 }
 
 /// How [`write_heap`] shows it.
@@ -67,6 +70,7 @@ pub fn write_heap(out: &mut dyn Write, report: &MemoryReport, options: &HeapOpti
         HeapView::Threads => heap.threads(options.limit),
         HeapView::Tags => heap.tags(options.limit),
         HeapView::Time => heap.time(chart::TALL),
+        HeapView::Devices => heap.devices(false, options.limit),
     }
 }
 

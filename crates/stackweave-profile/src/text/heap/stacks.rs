@@ -101,7 +101,7 @@ fn place_of(profile: &Profile, frame: FrameIndex) -> (String, String) {
     name_and_place(profile.functions(), profile.functions().frame(frame))
 }
 
-fn one_line(profile: &Profile, frame: FrameIndex) -> String {
+pub(super) fn one_line(profile: &Profile, frame: FrameIndex) -> String {
     match place_of(profile, frame) {
         (name, place) if place.is_empty() => name,
         (name, place) => format!("{name} {place}"),

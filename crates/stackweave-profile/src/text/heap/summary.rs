@@ -16,7 +16,13 @@ const PROCESSES: usize = 8;
 impl Heap<'_> {
     pub(super) fn summary(&mut self) -> io::Result<()> {
         self.totals()?;
-        if self.report.device == EventKind::OWN_DEVICE && !self.report.timeline.points.is_empty() {
+        let is_own = self.report.device == EventKind::OWN_DEVICE;
+        let has_device = self.report.device_memory.iter().any(|memory| memory.history.device == self.report.device);
+        if has_device {
+            writeln!(self.out)?;
+            self.devices(true, self.options.limit)?;
+        }
+        if (is_own || has_device) && !self.report.timeline.points.is_empty() {
             writeln!(self.out)?;
             self.time(chart::SHORT)?;
         }
@@ -39,6 +45,10 @@ impl Heap<'_> {
         if self.report.threads.len() > 1 {
             writeln!(self.out)?;
             self.threads(self.options.limit)?;
+        }
+        if is_own && !self.report.device_memory.is_empty() {
+            writeln!(self.out)?;
+            self.devices(false, self.options.limit)?;
         }
         Ok(())
     }
@@ -63,7 +73,13 @@ impl Heap<'_> {
             self.row("", "the sum of each process's own peak: they were not there at the same time")?;
         }
         let left = if report.is_part { "live at end" } else { "not freed" };
-        self.row(left, &format!("{about}{} in {}", bytes(of.live_bytes), blocks(of.live_blocks)))?;
+        let before = if report.is_part { (0, 0) } else { report.from_before };
+        let live = (of.live_blocks.saturating_sub(before.0), of.live_bytes.saturating_sub(before.1));
+        self.row(left, &format!("{about}{} in {}", bytes(live.1), blocks(live.0)))?;
+        if before.0 > 0 {
+            let text = format!("{about}{} in {}, allocated before the recording", bytes(before.1), blocks(before.0));
+            self.row("from before", &text)?;
+        }
         let allocations = |allocations| counted(allocations, "allocation", "allocations");
         let allocated = format!("{about}{} in {}", bytes(of.bytes), allocations(of.allocations));
         // Only frees of blocks in the sample are seen.
@@ -117,16 +133,16 @@ impl Heap<'_> {
         }
     }
 
-    fn row(&mut self, name: &str, text: &str) -> io::Result<()> {
+    pub(super) fn row(&mut self, name: &str, text: &str) -> io::Result<()> {
         writeln!(self.out, "  {name:<12}{text}")
     }
 }
 
-fn counted(number: u64, one: &str, many: &str) -> String {
+pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", self::number(number), if number == 1 { one } else { many })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
-fn time(ns: u64) -> String {
+pub(super) fn time(ns: u64) -> String {
     value(Measure::WallTime, ns as f64)
 }

@@ -1,0 +1,88 @@
+//! The memory of devices, for programs.
+
+use serde_json::{Value, json};
+use stackweave_profile::memory::{
+    DeviceMemory, DevicePoint, DeviceState, MemoryReport, OutOfMemory, PoolHistory, pool_name, top_stacks,
+};
+use stackweave_profile::{HeapOptions, Profile, View};
+
+use crate::heap_json::{frames, seconds};
+
+/// What is known of each device: of all of them, whichever is looked at.
+pub(crate) fn devices(report: &MemoryReport, options: &HeapOptions) -> Value {
+    report.device_memory.iter().map(|memory| device(memory, &options.frames)).collect()
+}
+
+fn device(memory: &DeviceMemory, view: &View) -> Value {
+    let of = &memory.history;
+    let failed = |(place, failure): (usize, &OutOfMemory)| failure_of(failure, memory.failed.get(place), view);
+    json!({
+        "device": of.device,
+        "pid": memory.pid,
+        "name": of.name,
+        "total": of.total,
+        "peak": point(&of.peak),
+        "reserved_peak": point(&of.reserved_peak),
+        "points": of.points.iter().map(point).collect::<Vec<_>>(),
+        "pools": of.pools.iter().map(pool).collect::<Vec<_>>(),
+        "state": of.state.as_ref().map(state),
+        "out_of_memory": of.out_of_memory.iter().enumerate().map(failed).collect::<Vec<_>>(),
+    })
+}
+
+fn point(of: &DevicePoint) -> Value {
+    json!({
+        "time": seconds(of.time_ns),
+        "allocated": of.allocated,
+        "pending": of.pending,
+        "reserved": of.reserved,
+    })
+}
+
+fn pool(of: &PoolHistory) -> Value {
+    json!({
+        "pool": of.pool,
+        "name": pool_name(of.pool),
+        "peak": point(&of.peak),
+        "end": of.points.last().map(point),
+    })
+}
+
+fn state(of: &DeviceState) -> Value {
+    let pools = of.pools.iter().map(|(pool, reserved, allocated, free)| {
+        json!({"pool": pool, "reserved": reserved, "allocated": allocated, "free": free})
+    });
+    json!({
+        "time": seconds(of.time_ns),
+        "reason": match of.reason {
+            0 => "end",
+            1 => "out of memory",
+            _ => "asked",
+        },
+        "segments": of.segments,
+        "blocks": of.blocks,
+        "reserved": of.reserved,
+        "allocated": of.allocated,
+        "requested": of.requested,
+        "pending": of.pending,
+        "free": of.free,
+        "largest_free": of.largest_free,
+        "fragmentation": of.fragmentation(),
+        "rounding": of.rounding(),
+        "pools": pools.collect::<Vec<_>>(),
+    })
+}
+
+fn failure_of(failure: &OutOfMemory, profile: Option<&Profile>, view: &View) -> Value {
+    let stack = profile.map(|profile| {
+        let profile = profile.view(view);
+        top_stacks(&profile).first().map(|stack| frames(&profile, stack))
+    });
+    json!({
+        "time": seconds(failure.time_ns),
+        "size": failure.size,
+        "free": failure.free,
+        "pool": failure.pool,
+        "stack": stack,
+    })
+}

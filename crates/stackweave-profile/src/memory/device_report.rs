@@ -1,0 +1,128 @@
+//! The memory of devices in a report for people.
+
+use std::ops::Range;
+
+use stackweave_core::EventKind;
+use stackweave_recording::{ProcessRecording, ReadError};
+use stackweave_store::ledger::Figures;
+use stackweave_symbolize::Symbolizer;
+
+use super::device_curve::DevicePoint;
+use super::devices::{DeviceHistory, OutOfMemory, read_devices};
+use super::query::MemoryQuery;
+use super::report::MemoryReport;
+use super::timeline::{MemoryTimeline, TimelinePoint, lifetime};
+use super::usage::{MemoryUsage, UsageRow};
+use crate::aggregate::{Measure, Profile, offsets, profiles_of_rows};
+
+/// What a process has used of a device.
+#[derive(Clone, Debug)]
+pub struct DeviceMemory {
+    /// The process.
+    pub pid: u32,
+    /// What was used. Times are in nanoseconds since the first process began to record.
+    pub history: DeviceHistory,
+    /// Who made the requests that there was no room for, one after the other, as long as there are not too many: a profile
+    /// with one stack each.
+    pub failed: Vec<Profile>,
+}
+
+/// Of so many requests the stacks are told.
+const MOST_FAILED: usize = 100;
+/// A pool of a graph: the rest of its number is the graph's.
+const OF_GRAPH: u64 = 1 << 63;
+
+/// What a pool is called.
+pub fn pool_name(pool: u64) -> String {
+    match pool {
+        0 => "default".to_owned(),
+        pool if pool & OF_GRAPH != 0 => format!("graph {}", pool & !OF_GRAPH),
+        pool => format!("pool {pool}"),
+    }
+}
+
+/// Whose memory is told of if that is not said: the processes' own, unless there is only that of devices.
+pub(crate) fn default_device(usages: &[MemoryUsage]) -> i64 {
+    let devices = usages.iter().flat_map(|usage| &usage.devices);
+    let used = devices.filter(|device| device.totals.figures != Figures::default()).map(|device| device.device);
+    used.min().unwrap_or(EventKind::OWN_DEVICE)
+}
+
+/// What has to be said where that is so, and nobody asked for the device.
+pub fn only_of_device(device: i64) -> String {
+    format!("No memory of the process's own was recorded: this is that of device {device}.")
+}
+
+impl MemoryReport {
+    /// Whether anything is known of a device.
+    pub fn has_device(&self, device: i64) -> bool {
+        self.devices.contains(&device) || self.device_memory.iter().any(|memory| memory.history.device == device)
+    }
+
+    /// Reads what there is of devices. `query` is the one that the report is made of; if it names no device and nothing else
+    /// was recorded, the report is of the first device. Where no memory of a device was taken, nothing is read.
+    pub fn add_devices(
+        &mut self,
+        processes: &[ProcessRecording],
+        query: &MemoryQuery,
+        symbolizer: Option<&Symbolizer>,
+    ) -> Result<(), ReadError> {
+        let own = EventKind::OWN_DEVICE;
+        if !self.is_empty() && self.devices.iter().all(|device| *device == own) {
+            return Ok(());
+        }
+        let mut timelines = Vec::new();
+        for (process, offset) in processes.iter().zip(offsets(processes)) {
+            let local = |range: &Range<u64>| range.start.saturating_sub(offset)..range.end.saturating_sub(offset);
+            let range = query.range.as_ref().map(local);
+            for history in read_devices(process, range, &mut |_| {})? {
+                timelines.push((history.device, lifetime(process, offset), timeline(&history)));
+                let failed = history.out_of_memory.iter().take(MOST_FAILED);
+                let failed = failed.map(|failure| request(process, failure, symbolizer)).collect();
+                let history = moved(history, offset);
+                self.device_memory.push(DeviceMemory { pid: process.start().pid, history, failed });
+            }
+        }
+        self.device_memory.sort_by_key(|memory| memory.history.device);
+        let first = self.device_memory.first().map_or(own, |memory| memory.history.device);
+        if self.is_empty() && query.devices.is_empty() {
+            self.device = first;
+        }
+        if self.device != own {
+            let of_device = timelines.into_iter().filter(|(device, ..)| *device == self.device);
+            let all: Vec<_> = of_device.map(|(_, life, timeline)| (life, timeline)).collect();
+            self.timeline = MemoryTimeline::sum(&all);
+        }
+        Ok(())
+    }
+}
+
+/// What was in use, and the segments.
+fn timeline(history: &DeviceHistory) -> MemoryTimeline {
+    let point = |point: &DevicePoint| TimelinePoint {
+        time_ns: point.time_ns,
+        heap: Some(point.allocated),
+        rss: Some(point.reserved),
+    };
+    MemoryTimeline { points: history.points.iter().map(point).collect() }
+}
+
+fn request(process: &ProcessRecording, failure: &OutOfMemory, symbolizer: Option<&Symbolizer>) -> Profile {
+    let figures = Figures { peak_blocks: 1, peak_bytes: failure.size, ..Figures::default() };
+    let (stack, leaked_blocks, leaked_bytes) = (failure.stack, 0, 0);
+    let row = UsageRow { stack, thread: 0, allocator: 0, tag: 0, figures, leaked_blocks, leaked_bytes };
+    let [profile] = profiles_of_rows(process, &[row], [Measure::PeakBytes], symbolizer);
+    profile
+}
+
+/// The same, with times that begin earlier.
+fn moved(mut history: DeviceHistory, offset: u64) -> DeviceHistory {
+    let pools = history.pools.iter_mut().flat_map(|pool| pool.points.iter_mut().chain([&mut pool.peak]));
+    let points = history.points.iter_mut().chain([&mut history.peak, &mut history.reserved_peak]);
+    let times = points.chain(pools).map(|point| &mut point.time_ns);
+    let failures = history.out_of_memory.iter_mut().map(|failure| &mut failure.time_ns);
+    for time in times.chain(failures).chain(history.state.as_mut().map(|state| &mut state.time_ns)) {
+        *time = time.saturating_add(offset);
+    }
+    history
+}
