@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from ._include import get_include
     from ._live import counter, instant, span
     from ._memory import Memory, allocation_traceback, memory
+    from ._memory_devices import DeviceMemory, DeviceMoment, DevicePool, DeviceState, FailedRequest
     from ._memory_tags import memory_tag
     from ._memory_tree import UsageTree
     from ._memory_usage import FunctionUsage, Usage, UsageRow
@@ -74,7 +75,12 @@ if TYPE_CHECKING:
 __all__ = [
     "CallTree",
     "CallerCost",
+    "DeviceMemory",
+    "DeviceMoment",
+    "DevicePool",
+    "DeviceState",
     "Event",
+    "FailedRequest",
     "Frame",
     "FunctionCost",
     "FunctionUsage",
@@ -140,6 +146,11 @@ _LATER = {
     "allocation_traceback": "_memory",
     "memory": "_memory",
     "memory_tag": "_memory_tags",
+    "DeviceMemory": "_memory_devices",
+    "DeviceMoment": "_memory_devices",
+    "DevicePool": "_memory_devices",
+    "DeviceState": "_memory_devices",
+    "FailedRequest": "_memory_devices",
     "FunctionUsage": "_memory_usage",
     "Usage": "_memory_usage",
     "UsageRow": "_memory_usage",

@@ -97,6 +97,10 @@ class MemoryReading(MemoryViews, SourcedRecording):
             totals["peak_time"] = max(now - totals["peak_seconds_ago"], 0.0)
         return live
 
+    def _device_histories(self) -> list[dict[str, Any]]:
+        self._needed_source()
+        return self._files().memory_devices(EVERYTHING)
+
     def _memory_now(self) -> float:
         source = self._needed_source()
         if source.recorder is not None:

@@ -22,6 +22,8 @@ TITLES = {
     "current": "in use: {size} in {blocks}",
     "temporary": "freed at once: {size} in {blocks}",
 }
+#: Allocators that go without saying.
+ORDINARY = ("malloc", "host-allocate", "host-present")
 WIDEST_NAME = 44
 INDENT = " " * 31
 
@@ -67,16 +69,16 @@ def stack_lines(rows: tuple[UsageRow, ...], total: int, limit: int, depth: int) 
 def _places(rows: tuple[UsageRow, ...]) -> Iterator[_Place]:
     has_threads = any(row.thread != rows[0].thread for row in rows)
     for row in rows:
-        notes = [] if row.allocator == "malloc" else [row.allocator]
+        notes = [] if row.allocator in ORDINARY else [row.allocator]
         if row.tag is not None:
             notes.append(f"tag {row.tag!r}")
         if has_threads:
             notes.append(f"thread {row.thread_name or row.thread}")
-        frames = tuple(_frame_text(frame) for frame in _without_insides(seen_frames(row.stack)))
+        frames = tuple(frame_text(frame) for frame in without_insides(seen_frames(row.stack)))
         yield _Place(frames, f"  ({', '.join(notes)})" if notes else "")
 
 
-def _without_insides(stack: Iterable[Frame]) -> Iterator[Frame]:
+def without_insides(stack: Iterable[Frame]) -> Iterator[Frame]:
     """Of what a native module does inside only where it was entered, and of the innermost also who took the memory."""
     is_innermost = True
     for module, group in groupby(stack, key=lambda frame: frame.module if frame.kind == "native" else None):
@@ -90,7 +92,7 @@ def _without_insides(stack: Iterable[Frame]) -> Iterator[Frame]:
         is_innermost = False
 
 
-def _frame_text(frame: Frame) -> str:
+def frame_text(frame: Frame) -> str:
     name = shorten(frame.qualname or frame.name, WIDEST_NAME)
     if frame.filename:
         return f"{name}  {_short(frame.filename)}:{frame.line or '?'}"

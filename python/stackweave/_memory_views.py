@@ -10,8 +10,12 @@ from ._native import StackweaveError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ._memory_devices import Devices
+
 #: The device that stands for the process's own memory.
 OWN = -1
+#: The allocator of blocks that were there when the recording began: nobody leaks them.
+PRESENT = "host-present"
 #: Which figures a view is of: blocks, and bytes.
 PEAK = ("peak_blocks", "peak_bytes")
 LIVE = ("live_blocks", "live_bytes")
@@ -75,6 +79,10 @@ class MemoryViews:
         """Figures of each device; by place only if rows are wanted, of which there may be very many."""
         raise NotImplementedError
 
+    def _device_histories(self) -> list[dict[str, Any]]:
+        """What was read of the memory of devices."""
+        raise NotImplementedError
+
     def _memory_now(self) -> float:
         """The moment that the figures are of, in seconds since the recording began."""
         raise NotImplementedError
@@ -85,7 +93,8 @@ class MemoryViews:
     def peak(self, *, device: int | None = None) -> Usage:
         """What was in use when that was most.
 
-        device chooses memory of a host's allocator; without it, it is the process's own.
+        device chooses memory of a host's allocator; without it, it is the process's own, or that of the first device if
+        nothing else was recorded.
         """
         found = self._memory_device(device)
         return self._usage("peak", found, PEAK, _totals(found).peak_time)
@@ -96,7 +105,7 @@ class MemoryViews:
 
     def leaks(self, *, device: int | None = None) -> Usage:
         """What was taken since the recording began, and is not freed: up to now, or at its end."""
-        return self._usage("leaks", self._memory_device(device), LIVE, self._memory_now())
+        return self._usage("leaks", _since_the_beginning(self._memory_device(device)), LIVE, self._memory_now())
 
     def temporary(self, *, device: int | None = None) -> Usage:
         """What was freed before its thread had taken many other blocks: how much, in all."""
@@ -120,17 +129,45 @@ class MemoryViews:
         """How much was used under each tag of memory_tag(), the highest share of the peak first."""
         return _groups(self._memory_device(device)["rows"], lambda row: (row["tag"], None))
 
+    def devices(self) -> Devices:
+        """What was used of the memory of devices over time, with its segments and pools, and what failed.
+
+        While it records, up to now. It takes the history: a recording with mode="aggregate" has none.
+        """
+        from ._memory_devices import devices_of
+
+        return devices_of(self._device_histories())
+
     def _usage(self, name: str, device: dict[str, Any], names: tuple[str, str], time: float) -> Usage:
         totals = device["totals"]
         figures = _Figures(totals[names[1]], totals[names[0]], time, self._is_estimated())
         return Usage(name, figures, device["rows"], names)
 
     def _memory_device(self, device: int | None, *, rows: bool = True) -> dict[str, Any]:
-        number = OWN if device is None else device
-        for found in self._memory_devices(rows):
+        devices = self._memory_devices(rows)
+        number = _default_device(devices) if device is None else device
+        for found in devices:
             if found["device"] == number:
                 return found
         raise StackweaveError(f"nothing was recorded about memory of device {device}")
+
+
+def _default_device(devices: Iterable[dict[str, Any]]) -> int:
+    """The process's own memory, unless there is only that of devices."""
+    used = (
+        device["device"] for device in devices if any(device["totals"][name] for name in ("peak_bytes", "allocations"))
+    )
+    return min(used, default=OWN)
+
+
+def _since_the_beginning(device: dict[str, Any]) -> dict[str, Any]:
+    """The same, without blocks that were there before."""
+    before = [row for row in device["rows"] if row["allocator"] == PRESENT]
+    if not before:
+        return device
+    live = {name: device["totals"][name] - sum(row[name] for row in before) for name in LIVE}
+    rows = [row for row in device["rows"] if row["allocator"] != PRESENT]
+    return {**device, "rows": rows, "totals": {**device["totals"], **live}}
 
 
 def _totals(device: dict[str, Any]) -> MemoryTotals:

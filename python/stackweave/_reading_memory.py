@@ -41,11 +41,6 @@ class RecordedMemory(MemoryViews):
         """What is missing, in sentences."""
         return list(self._read["remarks"])
 
-    @property
-    def devices(self) -> list[int]:
-        """Of which devices something was recorded; -1 is the process's own memory."""
-        return [device["device"] for device in self._read["devices"]]
-
     def leaks(self, *, device: int | None = None) -> Usage:
         """What was taken in the time that was asked for, and is not freed at its end."""
         return self._usage("leaks", self._memory_device(device), LEAKED, self._memory_now())
@@ -73,6 +68,9 @@ class RecordedMemory(MemoryViews):
     def _memory_devices(self, rows: bool) -> list[dict[str, Any]]:
         devices: list[dict[str, Any]] = self._read["devices"]
         return devices
+
+    def _device_histories(self) -> list[dict[str, Any]]:
+        return self._files.memory_devices(self._selection)
 
     def _memory_now(self) -> float:
         return max(float(process["duration"]) for process in self._files.info()["processes"])

@@ -6,6 +6,7 @@ mod events;
 mod exporting;
 mod info;
 mod memory;
+mod memory_devices;
 mod memory_history;
 mod memory_stack;
 mod named_process;
@@ -208,6 +209,11 @@ impl OpenedRecording {
     /// How much memory there was over time: moments of seconds, bytes in memory and bytes that are live.
     fn memory_timeline(&self, py: Python<'_>, selection: Selection) -> PyResult<Vec<memory::Moment>> {
         memory::timeline(py, &memory::asked(self, &selection, &memory::MemoryRequest::default())?)
+    }
+
+    /// How much of the memory of each device was used.
+    fn memory_devices<'py>(&self, py: Python<'py>, selection: Selection) -> PyResult<Bound<'py, PyList>> {
+        memory_devices::devices(py, &memory::asked(self, &selection, &memory::MemoryRequest::default())?)
     }
 
     /// Every block that was taken, as columns.
