@@ -209,7 +209,7 @@ class Beginnings(HookCase):
             if next_device == 1 and not threads:
                 threads.append(threading.Thread(target=self.take, args=(5000,)))
                 threads[0].start()
-                while self.hook.counts()[0] == waits:
+                while self.hook.counts()[0] == waits and threads[0].is_alive():
                     pass
 
         self.library.fake_between_devices(between)

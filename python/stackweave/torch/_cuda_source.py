@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import sys
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -113,9 +112,20 @@ class CudaSource:
             _observe_out_of_memory(sys.modules["torch"])
 
 
-@functools.cache
+class _Process:
+    """What is done once in a process, and can't be undone."""
+
+    hooks: ClassVar[dict[str, CudaHook]] = {}
+    #: Whether torch will tell when it has initialised CUDA, or has told.
+    awaits_cuda: ClassVar[bool] = False
+    observes_out_of_memory: ClassVar[bool] = False
+
+
 def _loaded_hook(path: str) -> CudaHook:
-    return CudaHook(path)
+    hook = _Process.hooks.get(path)
+    if hook is None:
+        hook = _Process.hooks[path] = CudaHook(path)
+    return hook
 
 
 def _current() -> CudaSource | None:
@@ -123,10 +133,11 @@ def _current() -> CudaSource | None:
     return None if recording is None else getattr(recording, "_cuda_source", None)
 
 
-@functools.cache
 def _begin_with_cuda() -> None:
-    """Once in a process: torch keeps what is to be done when it initialises CUDA."""
-    sys.modules["torch"].cuda._lazy_call(_cuda_begins)
+    """Torch keeps what is to be done when it initialises CUDA."""
+    if not _Process.awaits_cuda:
+        sys.modules["torch"].cuda._lazy_call(_cuda_begins)
+        _Process.awaits_cuda = True
 
 
 def _cuda_begins() -> None:
@@ -135,15 +146,15 @@ def _cuda_begins() -> None:
         source.begin_late()
 
 
-@functools.cache
 def _observe_out_of_memory(torch: Any) -> None:
-    """Once in a process: it can't be taken back."""
     observe = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
-    if observe is not None:
-        try:
-            observe(_out_of_memory)
-        except RuntimeError as error:
-            raise StackweaveError(f"torch can't tell when memory runs out: {error}") from None
+    if observe is None or _Process.observes_out_of_memory:
+        return
+    try:
+        observe(_out_of_memory)
+    except RuntimeError as error:
+        raise StackweaveError(f"torch can't tell when memory runs out: {error}") from None
+    _Process.observes_out_of_memory = True
 
 
 def _out_of_memory(device: int, asked: int, total: int, free: int) -> None:
