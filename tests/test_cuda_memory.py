@@ -212,6 +212,57 @@ devices.take(100)
 """)
         self.assertEqual(host_events(self.opened(), *ACTIONS), [])
 
+    def test_a_beginning_that_fails_later_is_not_the_programs(self):
+        self.run_torch(
+            """
+from stackweave.torch._cuda_hook import CudaHook
+
+def fail(self):
+    raise stackweave.StackweaveError("the allocator is odd")
+
+CudaHook.begin = fail
+with cuda_memory():
+    torch.cuda.init()
+    devices.take(100)
+""",
+            stderr="stackweave: the allocator is odd\n",
+        )
+        self.assertEqual(host_events(self.opened(), *ACTIONS), [])
+
+    def test_a_child_that_is_the_first_to_use_cuda_records_nothing_of_it(self):
+        self.run_torch("""
+warnings.simplefilter("ignore", DeprecationWarning)  # there are threads: ours
+with cuda_memory(process=True):
+    child = os.fork()
+    torch.cuda.init()
+    devices.take(100 if child == 0 else 200)
+    if child == 0:
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+""")
+        self.assertEqual(len(self.files()), 2)
+        (event,) = host_events(self.opened(self.folder), "host-allocate")
+        self.assertEqual(event.values["size"], 200)
+
+    def test_an_account_that_fails_is_told_once(self):
+        self.run_torch(
+            """
+from stackweave.torch._cuda_hook import CudaHook
+
+def fail(self, *_, **_options):
+    raise stackweave.StackweaveError("the allocator is odd")
+
+torch.cuda.init()
+with cuda_memory() as memory:
+    CudaHook.tell_state = CudaHook.end = fail
+    devices.take(100)
+    memory.dump()
+    memory.dump()
+""",
+            stderr="stackweave: what the allocator holds is not in the recording: the allocator is odd\n",
+        )
+        self.assertEqual(len(host_events(self.opened(), "host-allocate")), 1)
+
     def test_it_starts_and_stops_often(self):
         self.run_torch("""
 torch.cuda.init()
@@ -339,9 +390,13 @@ with cuda_memory({options}):
 
     def test_a_ring_is_written_beside_it(self):
         said = "".join(self.SAID.format(name=rf"out\.oom-{number}\.swv") for number in (1, 2))
+        kept = os.path.join(self.folder, "out.oom-1.swv")
+        with open(kept, "w"):
+            said = said.replace("oom-1", "oom-3")
         self.run_torch(self.PROGRAM.format(options='ring="1MiB", oom_dumps=2'), stderr=said)
-        self.assertEqual(self.files(), ["out.oom-1.swv", "out.oom-2.swv", "out.swv"])
-        recording = self.opened(os.path.join(self.folder, "out.oom-1.swv"))
+        self.assertEqual(self.files(), ["out.oom-1.swv", "out.oom-2.swv", "out.oom-3.swv", "out.swv"])
+        self.assertEqual(os.path.getsize(kept), 0, "another run has left it")
+        recording = self.opened(os.path.join(self.folder, "out.oom-3.swv"))
         self.assertEqual(len(host_events(recording, "host-out-of-memory")), 1)
         self.assertEqual(len(host_events(recording, "host-state")), 2)
 

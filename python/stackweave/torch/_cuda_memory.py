@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Literal
@@ -120,8 +119,7 @@ class CudaMemory(MemoryReading):
         number = self._out_of_memories
         if number > self._oom_dumps or self.state != "recording":
             return
-        with contextlib.suppress(Exception):
-            self._cuda_source.tell_state(OUT_OF_MEMORY)
+        self._cuda_source.tell_state(OUT_OF_MEMORY)
         where = self._dump_out_of_memory(number)
         print(
             f"stackweave: CUDA device {device} is out of memory: {size_text(asked)} were asked for, and "
@@ -133,8 +131,12 @@ class CudaMemory(MemoryReading):
         if self._native_options["ring"] is None:
             return super().dump()
         base = self.path.removesuffix(".swv")
-        path = f"{base}.oom-{number}.swv"
-        return super().dump(path)
+        while True:
+            path = f"{base}.oom-{number}.swv"
+            # One that another run has left is worth keeping.
+            if self._native_options["overwrite"] or not os.path.exists(path):
+                return super().dump(path)
+            number += self._oom_dumps
 
     def _for_subprocesses(self) -> tuple[str, dict[str, Any]] | None:
         return None

@@ -32,7 +32,7 @@ class CudaSource:
     def __init__(self) -> None:
         #: From when it is made ready on.
         self.hook: CudaHook | None = None
-        #: Why it records nothing, although it should.
+        #: What went wrong, although the program must not see it.
         self.problem: str | None = None
         self._recording: CudaMemory | None = None
         self._has_begun = False
@@ -47,6 +47,8 @@ class CudaSource:
     def prepare(self, recording: SourcedRecording) -> None:
         self._recording = recording  # type: ignore[assignment]
         self._process = os.getpid()
+        if self.hook is None:
+            self.make_ready()
         if self.hook is not None and self.hook.is_ready():
             self._attach()
 
@@ -67,12 +69,15 @@ class CudaSource:
             hook.begin()
             self._has_begun = True
         except Exception as error:
-            self.problem = str(error)
-            print(f"stackweave: {error}", file=sys.stderr)
+            self._say(str(error))
 
     def tell_state(self, reason: int) -> None:
+        """What is recorded is written all the same, if the allocator does not answer."""
         if self._has_begun and self.hook is not None and self._process == os.getpid():
-            self.hook.tell_state(reason)
+            try:
+                self.hook.tell_state(reason)
+            except StackweaveError as error:
+                self._say(f"what the allocator holds is not in the recording: {error}")
 
     def out_of_memory(self, device: int, asked: int, total: int, free: int) -> None:
         recording = self._recording
@@ -87,7 +92,7 @@ class CudaSource:
             try:
                 hook.end(with_state=True)
             except StackweaveError as error:
-                self.problem = str(error)
+                self._say(f"what the allocator holds at the end is not in the recording: {error}")
 
     def leave(self) -> None:
         hook, has_begun = self.hook, self._has_begun
@@ -105,6 +110,12 @@ class CudaSource:
         """A child has no CUDA."""
         self._has_begun = False
         self.hook = None
+
+    def _say(self, problem: str) -> None:
+        """Once: what goes wrong may do so often."""
+        if self.problem is None:
+            print(f"stackweave: {problem}", file=sys.stderr)
+        self.problem = problem
 
     def _attach(self) -> None:
         if self.hook is not None:
