@@ -19,6 +19,7 @@ from ._cuda_headers import cuda_include
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(_HERE, "cuda_events.cpp")
+HEADERS = ("cuda_hook.hpp", "cuda_versions.hpp")
 #: Headers of CUDA's compiler that the packages of its runtime lack.
 STAND_IN = os.path.join(_HERE, "crt_stand_in")
 #: Where stackweave.h is.
@@ -143,7 +144,8 @@ def _plain_words() -> dict[str, str]:
 
 
 def _sources() -> list[bytes]:
-    files = [SOURCE, os.path.join(INCLUDE, "stackweave.h")]
+    headers = [os.path.join(_HERE, name) for name in HEADERS]
+    files = [SOURCE, *headers, os.path.join(INCLUDE, "stackweave.h")]
     found = []
     for file in files:
         try:
