@@ -32,11 +32,6 @@ fn entries(trace: &Value) -> Vec<Value> {
     trace.as_array().unwrap().iter().map(entry).collect()
 }
 
-/// What a snapshot has as its size.
-fn size_of_snapshot() -> u64 {
-    if EventKind::HOST_SNAPSHOT.fields.iter().any(|field| field.name == "size") { SNAPSHOT_SIZE } else { 0 }
-}
-
 const NEXT: u64 = 0x340_0000;
 
 #[test]
@@ -57,7 +52,7 @@ fn each_event_is_one_entry_as_it_was_told() {
         json!(["free_completed", 0x10_1000, 512, 0, [0, 0], 16, "", "main"]),
         json!(["free_requested", 0x10_2000, 256, 0, [0, 0], 17, "", "main"]),
         json!(["free_completed", 0x10_2000, 256, 0, [0, 0], 17, "", "main"]),
-        json!(["snapshot", 0, size_of_snapshot(), 0, [0, 0], 20, "", null]),
+        json!(["snapshot", 0, SNAPSHOT_SIZE, 0, [0, 0], 20, "", null]),
         json!(["segment_alloc", 0x900_0000, 2 * MIB, 0, [0, 0], 22, "", "main"]),
         json!(["segment_free", 0x900_0000, 2 * MIB, 0, [0, 0], 23, "", "main"]),
     ];

@@ -57,18 +57,6 @@ impl CudaTape {
         self.memory.event(at, kind, &words);
     }
 
-    /// Somebody asks for the state of the first device.
-    fn snapshot(&mut self, at: At) {
-        let word = |name: &str| match name {
-            "frame" => span("snapshot").to_bits(),
-            "size" => SNAPSHOT_SIZE,
-            _ => 0,
-        };
-        let kind = EventKind::HOST_SNAPSHOT;
-        let words: Vec<u64> = kind.fields.iter().map(|field| word(&field.name)).collect();
-        self.memory.event(at, &kind, &words);
-    }
-
     /// Begins (1) or ends (2) an account.
     pub fn state(&mut self, at: At, state: u64) {
         self.memory.event(at, &EventKind::HOST_STATE, &[state, 0]);
@@ -153,7 +141,8 @@ pub fn cuda_events() -> CudaTape {
     );
     let annotate = [span("weights").to_bits(), 0x3e0_0000, stack_word(main), 1];
     tape.memory.event(on(19_000), &EventKind::HOST_ANNOTATE, &annotate);
-    tape.snapshot(on(20_000));
+    let snapshot = [span("snapshot").to_bits(), SNAPSHOT_SIZE, 0, 0];
+    tape.memory.event(on(20_000), &EventKind::HOST_SNAPSHOT, &snapshot);
     tape.event(on(21_000), &EventKind::SEGMENT_UNMAP, (0x460_0000, 2 * MIB), (&[], SECOND));
     tape.event(on(22_000), &EventKind::SEGMENT, (0x900_0000, 2 * MIB), (main, FIRST));
     tape.event(on(23_000), &EventKind::SEGMENT_FREE, (0x900_0000, 2 * MIB), (&[], FIRST));
