@@ -59,6 +59,14 @@ const KEYS: { where: string; keys: [string, string][] }[] = [
     ],
   },
   {
+    where: "Segments of a device",
+    keys: [
+      ["← → Home End", "go from block to block"],
+      ["+ −", "larger, smaller"],
+      ["0", "as at first"],
+    ],
+  },
+  {
     where: "Lists and sources",
     keys: [
       ["↑ ↓ Home End", "go through rows"],

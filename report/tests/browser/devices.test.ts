@@ -103,6 +103,20 @@ inBrowsers(["chromium", "firefox"], "a request that could not be met tells who m
   await opened.close();
 });
 
+inBrowsers(["chromium"], "a click on its mark opens a request that could not be met", async (browser) => {
+  const opened = await Opened.open(browser, "devices", { address: "view=memory" });
+  const [device] = await devicesOf(opened);
+  const { time } = (await asked<MemoryCurve>(opened.page, "memoryCurve", 0)).curveColumns;
+  const share = (device!.host!.failures[0]!.timeNs - time[0]!) / (time[time.length - 1]! - time[0]!);
+  const bounds = (await (await opened.page.$(".memory-chart .u-over"))!.boundingBox())!;
+  assert.equal(await opened.page.$(".memory-stack"), null);
+  await opened.page.mouse.click(bounds.x + share * bounds.width, bounds.y + bounds.height / 2);
+  await opened.settled();
+  assert.equal((await opened.address()).get("memory.failure"), "0");
+  assert.match(await opened.text(".memory-stack"), /too_much/);
+  await opened.close();
+});
+
 inBrowsers(["chromium", "firefox"], "keys go through the blocks of segments", async (browser) => {
   const opened = await Opened.open(browser, "devices", { address: "view=memory" });
   const blocks = expected.devices.account[0]!.state!.blocks;
