@@ -128,13 +128,14 @@ class ComparisonTest(unittest.TestCase):
 
     def test_stacks_of_blocks_are_compared_where_torch_knows_them(self):
         theirs, ours = [segment()], [segment()]
-        self.assertEqual(block_stack_differences(theirs, ours), [])
+        self.assertEqual(block_stack_differences(theirs, ours, history()), [])
         theirs[0]["blocks"][0]["frames"] = []
         ours[0]["blocks"][0]["frames"] = FRAMES[:2]
-        self.assertEqual(block_stack_differences(theirs, ours), [])
+        self.assertEqual(block_stack_differences(theirs, ours, history()), [])
         theirs[0]["blocks"][0]["frames"] = FRAMES
-        self.assertEqual(len(block_stack_differences(theirs, ours)), 1)
-        self.assertEqual(len(block_stack_differences(theirs, [])), 1)
+        self.assertEqual(len(block_stack_differences(theirs, ours, history())), 1)
+        self.assertEqual(len(block_stack_differences(theirs, [], history())), 1)
+        self.assertEqual(block_stack_differences(theirs, ours, []), [], "it was taken before")
 
     def test_blocks_are_found_by_their_address(self):
         self.assertEqual(block_at({"segments": [segment()]}, 0x1200)["requested_size"], 400)
