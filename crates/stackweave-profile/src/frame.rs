@@ -78,6 +78,15 @@ impl Frame {
         file.is_some_and(|file| file.ends_with(ENTRANCE))
     }
 
+    /// The name, unless it is only the place of native code that has none.
+    pub fn own_name(&self) -> Option<&str> {
+        let is_place = match &self.module {
+            Some(module) => self.name.strip_prefix(&**module).is_some_and(|rest| rest.starts_with("+0x")),
+            None => self.name.starts_with("0x"),
+        };
+        (self.kind != FrameKind::Native || !is_place).then_some(&*self.name)
+    }
+
     /// A frame at a place that an interpreter, or a code generator, has named.
     pub(crate) fn located(kind: FrameKind, location: SourceLocation) -> Self {
         Self {
@@ -102,5 +111,23 @@ impl Frame {
             is_inlined: false,
             address: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_no_name() {
+        let own_name = |kind, name: &str, module: Option<&str>| {
+            let frame = Frame { module: module.map(Arc::from), ..Frame::named(kind, Arc::from(name)) };
+            frame.own_name().map(ToOwned::to_owned)
+        };
+        let (native, python) = (FrameKind::Native, FrameKind::Python);
+        assert_eq!(own_name(native, "libhost.so+0x12", Some("libhost.so")), None);
+        assert_eq!(own_name(native, "0x7f0123456789", None), None);
+        assert_eq!(own_name(native, "libhost.so::run()", Some("libhost.so")).as_deref(), Some("libhost.so::run()"));
+        assert_eq!(own_name(python, "0x12", None).as_deref(), Some("0x12"));
     }
 }

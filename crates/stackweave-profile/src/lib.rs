@@ -50,6 +50,7 @@ pub mod memory;
 mod module_history;
 mod native_frames;
 mod resolver;
+mod script_frames;
 mod text;
 pub mod timing;
 mod trace_notes;
@@ -64,6 +65,7 @@ pub use aggregate::{
 pub use frame::{Frame, FrameKind};
 pub use json::write_json;
 pub use resolver::Resolver;
+pub use script_frames::place_scripts;
 pub use stackweave_core::{Names, Part, Pattern};
 pub use text::{
     DiffOptions, FlameBox, FlameOptions, FlameShape, FlameTree, HeapOptions, HeapView, Palette, PhaseSort,

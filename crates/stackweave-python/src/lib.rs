@@ -18,6 +18,7 @@ mod frame;
 mod keywords;
 mod memory;
 mod memory_sink;
+mod plain_frames;
 mod python_extra_frames;
 mod python_frame_source;
 mod python_place;
@@ -66,6 +67,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(symbolizing::to_json, module)?)?;
     module.add_function(wrap_pyfunction!(symbolizing::resolve_addresses, module)?)?;
     module.add_function(wrap_pyfunction!(symbolizing::traceback_of, module)?)?;
+    module.add_function(wrap_pyfunction!(plain_frames::plain_frames, module)?)?;
+    module.add_function(wrap_pyfunction!(plain_frames::plain_addresses, module)?)?;
     module.add_function(wrap_pyfunction!(thread_stacks::thread_stacks, module)?)?;
     module.add_function(wrap_pyfunction!(stats::stats, module)?)?;
     module.add_function(wrap_pyfunction!(watching::dump_threads, module)?)?;

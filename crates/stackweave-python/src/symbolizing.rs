@@ -18,7 +18,7 @@ use crate::resolving::{self, Stack};
 use crate::traceback_object::Traceback;
 
 /// The first bit that no address in user space has.
-const ADDRESS_END: u64 = 1 << 57;
+pub(crate) const ADDRESS_END: u64 = 1 << 57;
 
 /// Names the frames of many tracebacks at once: a list of dicts for each, innermost first.
 ///
@@ -79,7 +79,7 @@ fn json(stacks: &[Stack]) -> PyResult<String> {
 }
 
 /// The named stacks of these tracebacks, in one batch. Equal ones share their stack.
-fn resolve_all(function: &str, tracebacks: &Bound<'_, PyAny>) -> PyResult<Vec<Stack>> {
+pub(crate) fn resolve_all(function: &str, tracebacks: &Bound<'_, PyAny>) -> PyResult<Vec<Stack>> {
     let mut ids = Vec::new();
     let mut asked: Vec<Result<usize, Stack>> = Vec::new();
     for (index, object) in iterate(function, "Traceback", tracebacks)?.enumerate() {

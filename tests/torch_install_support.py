@@ -1,0 +1,42 @@
+"""What the tests of Stackweave behind torch's names share."""
+
+import importlib.util
+import types
+import unittest
+
+import stackweave.torch
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+#: Torch's functions that are given back. symbolize_tracebacks stays ours.
+NAMES = ("gather_traceback", "symbolize_addresses")
+
+
+@unittest.skipUnless(HAS_TORCH, "torch is not installed")
+class InstallCase(unittest.TestCase):
+    """Starts and ends without ours."""
+
+    @classmethod
+    def setUpClass(cls):
+        from torch._C import _profiler
+        from torch.utils._traceback import CapturedTraceback
+
+        cls.profiler, cls.CapturedTraceback = _profiler, CapturedTraceback
+        with stackweave.torch.installed():
+            pass
+        #: Torch's own. In a dict: what modules have under a name is replaced.
+        own = stackweave.torch._captured_traceback.of_torch()
+        cls.own = {"gather_traceback": own.gather, "symbolize_tracebacks": own.symbolize}
+        cls.own["dispatcher"] = stackweave.torch._captured_traceback.symbolize_tracebacks
+
+    def setUp(self):
+        self.assertFalse(stackweave.torch.is_installed())
+        self.addCleanup(lambda: self.assertFalse(stackweave.torch.is_installed()))
+        self.addCleanup(stackweave.torch.uninstall)
+
+    def is_ours(self):
+        """Whether the functions of torch's names are ours: all, or none."""
+        ours = {isinstance(getattr(self.profiler, name), types.FunctionType) for name in NAMES}
+        ours.add(self.CapturedTraceback.extract.__module__ == "stackweave.torch._captured_traceback")
+        self.assertEqual(len(ours), 1, ours)
+        self.assertEqual(ours, {stackweave.torch.is_installed()})
+        return ours.pop()

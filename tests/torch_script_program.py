@@ -1,0 +1,28 @@
+"""TorchScript functions that call back into Python. In a file of their own: torch compiles them from their source."""
+
+import torch
+
+
+def take():
+    """Replaced by who runs this."""
+
+
+@torch.jit.ignore
+def look(value: torch.Tensor) -> torch.Tensor:
+    take()
+    return value
+
+
+@torch.jit.script
+def inner(value: torch.Tensor) -> torch.Tensor:
+    return look(value) + 1
+
+
+@torch.jit.script
+def outer(value: torch.Tensor) -> torch.Tensor:
+    inside = inner(value)
+    return inside * 2
+
+
+def run():
+    return outer(torch.ones(2))
