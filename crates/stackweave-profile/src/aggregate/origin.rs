@@ -65,12 +65,7 @@ impl Place<'_> {
 
     fn is_interpreters_code(self) -> bool {
         let file = file_name(self.path);
-        // Where the C library has no symbols, what starts a process is unknown, and says nothing.
-        let is_nameless_libc = || file.starts_with("libc.so") && is_nameless(self.name, file);
-        is_interpreter(file)
-            || is_own_library(self.path, file)
-            || PROCESS_STARTERS.contains(&self.name)
-            || is_nameless_libc()
+        is_interpreter(file) || is_own_library(self.path, file) || PROCESS_STARTERS.contains(&self.name)
     }
 
     /// The step of a program's own graph that `PyTorch` runs backward: on threads where nothing else is the program's.
@@ -100,11 +95,6 @@ const PROCESS_STARTERS: [&str; 11] = [
 
 const SYSTEM_FOLDERS: [&str; 6] = ["/lib/", "/lib32/", "/lib64/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/"];
 const LOCAL_FOLDERS: [&str; 3] = ["/usr/local/lib/", "/usr/local/lib64/", "/usr/libexec/"];
-
-/// `libc.so.6+0x2a150`.
-fn is_nameless(name: &str, file: &str) -> bool {
-    name.strip_prefix(file).is_some_and(|rest| rest.starts_with("+0x"))
-}
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
@@ -217,24 +207,22 @@ mod tests {
             ("main", "/opt/bin/python"),
             ("__libc_start_call_main", "/lib/x86_64-linux-gnu/libc.so.6"),
             ("start_thread", "/lib/x86_64-linux-gnu/libc.so.6"),
-            ("libc.so.6+0x2a150", "/lib/x86_64-linux-gnu/libc.so.6"),
             ("execute_native_thread_routine", "/lib/x86_64-linux-gnu/libstdc++.so.6"),
             ("capture", "/venv/lib/python3.11/site-packages/stackweave/_native.abi3.so"),
             ("sw_capture", "/opt/lib/libstackweave.so"),
         ];
-        assert_eq!(origins(FrameKind::Native, &interpreter), [Origin::Interpreter; 10]);
+        assert_eq!(origins(FrameKind::Native, &interpreter), [Origin::Interpreter; 9]);
         let library = [
             ("qsort", "/lib/x86_64-linux-gnu/libc.so.6"),
             ("sgemm_", "/venv/lib/python3.11/site-packages/numpy.libs/libopenblas.so"),
             ("scan_once", "/opt/py/lib/python3.12/lib-dynload/_json.cpython-312-x86_64-linux-gnu.so"),
             ("clock_gettime", "[vdso]"),
-            ("libm.so.6+0x2a150", "/lib/x86_64-linux-gnu/libm.so.6"),
             (
                 "torch::autograd::Engine::thread_init(int)",
                 "/venv/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so",
             ),
         ];
-        assert_eq!(origins(FrameKind::Native, &library), [Origin::Library; 6]);
+        assert_eq!(origins(FrameKind::Native, &library), [Origin::Library; 5]);
         let program = [
             ("main", "/usr/bin/server"),
             ("step", "/srv/me/app/build/libapp.so"),

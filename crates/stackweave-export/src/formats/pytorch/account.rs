@@ -1,6 +1,8 @@
 //! What an allocator says of all that it has at one moment: the last account that is whole takes the place of what events tell.
 
-use crate::activity::{Held, LiveMemory, Piece, Taken, Tells, Told};
+use core::mem;
+
+use crate::activity::{Held, Piece, Taken, Tells, Told};
 use crate::formats::pytorch::ranges::Clusters;
 use crate::formats::pytorch::segments::{Block, BlockState, Segment, filled};
 use crate::formats::pytorch::trace::{Device, Origin};
@@ -68,10 +70,15 @@ impl Device {
         // An account without a segment may be one of other devices only: events know better.
         let Some(mut account) = self.account.take().filter(|account| !account.segments.is_empty()) else { return };
         account.segments.sort_by_key(|segment| segment.address);
-        self.live = LiveMemory::default();
+        let known = mem::take(&mut self.live);
         self.pending.clear();
         self.clusters = Clusters::default();
         for segment in &mut account.segments {
+            // Who has got it an account may not say: events do.
+            let before = known.range_at(Held::Segment(self.number), segment.address);
+            if let Some(piece) = before.filter(|_| segment.origin.stack == 0) {
+                segment.origin.stack = piece.value.stack;
+            }
             let Segment { address, size, origin, .. } = *segment;
             segment.blocks.sort_by_key(|block| block.address);
             segment.blocks = filled(&segment.blocks, address, address.saturating_add(size));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::{Value, json};
-use stackweave_profile::memory::{DeviceHistory, DevicePoint, OutOfMemory, lifetime, read_devices};
+use stackweave_profile::memory::{DeviceHistory, DevicePoint, OutOfMemory, lifetime, pool_name, read_devices};
 
 use super::accounts::Accounts;
 use super::curve::{host_columns, sum};
@@ -169,14 +169,4 @@ fn told_point(point: &DevicePoint) -> Value {
         "pending": point.pending,
         "reserved": point.reserved,
     })
-}
-
-/// What a pool is called. Those of graphs have numbers of their own, with the highest bit set.
-pub(super) fn pool_name(number: u64) -> String {
-    const OF_GRAPH: u64 = 1 << 63;
-    match number {
-        0 => "default".to_owned(),
-        OF_GRAPH.. => format!("graph {}", number ^ OF_GRAPH),
-        _ => format!("pool {number}"),
-    }
 }

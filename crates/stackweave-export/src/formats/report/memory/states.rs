@@ -3,10 +3,9 @@
 use std::io;
 
 use serde_json::{Value, json};
-use stackweave_profile::memory::DeviceState;
+use stackweave_profile::memory::{DeviceState, pool_name};
 
 use super::accounts::{Account, Block, Segment};
-use super::host::pool_name;
 use crate::formats::report::blocks::{Blocks, Columns};
 
 /// More blocks than this are not in a picture: the smallest segments are left out.
