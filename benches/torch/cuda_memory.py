@@ -3,9 +3,10 @@
     python benches/torch/cuda_memory.py [FIGURES.json]
 
 `pair`: a tensor of 512 floats on the GPU, made and dropped, from Python: an allocation and a free, in microseconds of
-wall clock. All recorders take turns in one process; the least and the median of the rounds. Ours can't be taken out of
-torch once it is there, so "bare" and torch's recorder are measured before that, too; "bare, ours attached" is with it
-there and off. Depth is the number of Python frames. Torch keeps the last 100,000 events, ours writes them to a file.
+wall clock. All recorders take turns in one process, some hundred pairs at a time: the fastest tenth of these, for the
+machine may do other work, and the median. Ours can't be taken out of torch once it is there, so "bare" is measured before
+that, too; "bare, ours attached" is with it there and off. Depth is the number of Python frames. Torch keeps the last
+100,000 events, ours writes them to a file.
 
 `cold`: 100,000 events of a hundred stacks. Torch: `_dump_snapshot` in a fresh process, by how it finds names. Ours:
 `stop()`, then the export to the same format in that process, and by the command in a fresh one. `memory`: growth of
@@ -24,7 +25,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import figures
 
-PAIRS, ROUNDS, DEPTHS = 15_000, 7, (5, 40)
+PAIRS, TURNS, ROUNDS, DEPTHS = 500, 10, 12, (5, 40)
 STACKS, ENTRIES, MANY = 100, 100_000, 1_000_000
 EVENTS_OF_PAIR = 3
 
@@ -40,10 +41,10 @@ def churn(pairs):
     return time.perf_counter() - before
 
 
-def warm_and_measured():
-    """The first pairs of a thread, and of a stack, cost more."""
-    churn(500)
-    return churn(PAIRS)
+def parts_measured():
+    """The first pairs of a stack cost more."""
+    churn(300)
+    return [churn(PAIRS) / PAIRS * 1e6 for _ in range(TURNS)]
 
 
 def churn_of_stacks(events):
@@ -61,7 +62,7 @@ def churn_of_stacks(events):
 
 
 class Recorders:
-    """Each gives how long so many pairs take while it records."""
+    """Each gives how long pairs take while it records, part by part."""
 
     def __init__(self, folder):
         import torch
@@ -73,8 +74,7 @@ class Recorders:
         gc.collect()
         gc.disable()
         try:
-            # One frame of them is that of the loop.
-            return figures.at_depth(depth - 1, warm_and_measured) / PAIRS * 1e6
+            return figures.with_frames(depth - 2, parts_measured)
         finally:
             gc.enable()
 
@@ -113,14 +113,14 @@ def measure_pairs(folder):
         "bare, ours attached": recorders.bare,
     }
     churn(PAIRS)
-    before = {"bare": recorders.bare, "torch, before ours is attached": lambda depth: recorders.of_torch(depth, "all")}
+    before = {"bare": recorders.bare}
     times = {}
     measure_in_turn(before, times)
     start = time.perf_counter()
     recorders.ours(5)
     print(f"first use of ours, what is built for it included: {time.perf_counter() - start:.1f} s")
     measure_in_turn(contenders, times)
-    found = {f"{name} / {depth}": figures.least_and_middle(taken) for (name, depth), taken in times.items()}
+    found = {f"{name} / {depth}": figures.quick_and_middle(taken) for (name, depth), taken in times.items()}
     for depth in DEPTHS:
         show_pairs(found, [*before, *contenders], depth)
     return found
@@ -133,22 +133,23 @@ def measure_in_turn(contenders, times):
                 taken = contender(depth)
                 # The first round warms up.
                 if round_:
-                    times.setdefault((name, depth), []).append(taken)
+                    times.setdefault((name, depth), []).extend(taken)
 
 
 def show_pairs(found, names, depth):
-    bare = found[f"bare / {depth}"]["median"]
+    off = found[f"bare, ours attached / {depth}"]
     rows = []
     for name in names:
         figure = found[f"{name} / {depth}"]
-        shown = [figures.number(value) for value in (figure["min"], figure["median"], figure["median"] - bare)]
-        rows.append([name, *shown, f"{figure['median'] / bare:.2f}x"])
-    header = ["", "min us", "median us", "added us", "to bare"]
+        added = [figure[way] - off[way] for way in ("quick", "median")]
+        rows.append([name, *map(figures.number, (figure["quick"], figure["median"], *added))])
+    header = ["", "fastest tenth us", "median us", "added us", "added, median"]
     figures.print_table(f"a pair of allocation and free at depth {depth}", header, rows)
-    theirs, ours = (found[f"{name} / {depth}"]["median"] - bare for name in ("torch, before ours is attached", "ours"))
-    if ours > 0:
-        found[f"added by torch to added by ours / {depth}"] = theirs / ours
-        print(f"what torch adds is {theirs / ours:.1f} times what ours adds")
+    for way in ("quick", "median"):
+        theirs, ours = (found[f"{name} / {depth}"][way] - off[way] for name in ("torch, Python and C++", "ours"))
+        if ours > 0:
+            found[f"added by torch to added by ours, {way} / {depth}"] = theirs / ours
+            print(f"what torch adds is {theirs / ours:.1f} times what ours adds ({way})")
 
 
 def part_torch_cold(folder):
