@@ -176,6 +176,7 @@ class SnapshotTest(CudaCase):
 
     def test_two_snapshots_are_compared(self):
         with self.cuda_memory() as memory:
+            let_go([ask_for(2 * MIB)])
             before = exported(memory)
             kept = ask_for(200 * MIB)
         after = exported(memory)
