@@ -10,6 +10,7 @@ import tempfile
 import types
 import unittest
 
+import stackweave
 from stackweave.torch import _cuda_build
 
 NATIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native", "fake_torch")
@@ -120,7 +121,7 @@ def build_torch(folder, *flags):
         file.write("#define CUDART_VERSION 13000\n")
     # Each function stays a frame of its own: it must not jump to the one that it calls last.
     options = ["-std=c++17", "-O1", "-g", "-fPIC", "-shared", "-fno-optimize-sibling-calls", *flags]
-    includes = [f"-I{_cuda_build.INCLUDE}", f"-I{os.path.join(torch, 'include')}"]
+    includes = [f"-I{stackweave.get_include()}", f"-I{os.path.join(torch, 'include')}"]
     for name, source in {"c10": os.devnull, "c10_cuda": os.path.join(NATIVE, "stand_in.cpp")}.items():
         output = os.path.join(torch, "lib", f"lib{name}.so")
         subprocess.run([*compiler, *options, *includes, "-x", "c++", source, "-o", output, "-pthread"], check=True)

@@ -79,10 +79,26 @@ print(_cuda_build.built_library(cuda_support.torch_module({os.path.dirname(self.
     def test_a_cache_that_can_not_be_written_is_done_without(self):
         with open(os.path.join(self.folder, "file"), "w"):
             self.environment({_cuda_build.CACHE: os.path.join(self.folder, "file", "cache")})
-        path, said = self.build()
-        self.addCleanup(shutil.rmtree, os.path.dirname(path))
-        self.assertIn("it took", said)
-        CudaHook(path)
+        program = f"""
+import os
+from stackweave.torch import _cuda_build
+from stackweave.torch._cuda_hook import CudaHook
+from tests import cuda_support
+torch = cuda_support.torch_module({os.path.dirname(self.torch.__file__)!r})
+path = _cuda_build.built_library(torch)
+CudaHook(path)
+child = os.fork()
+if child == 0:
+    raise SystemExit
+os.waitpid(child, 0)
+assert os.path.isfile(path) and _cuda_build.built_library(torch) == path
+print(os.path.dirname(path))
+"""
+        done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(done.stderr.count("it took"), 1, done.stderr)
+        folder = done.stdout.strip()
+        self.assertIn("stackweave-", folder)
+        self.assertFalse(os.path.exists(folder), "it goes with the process")
 
     def test_a_library_can_be_given(self):
         path, _ = self.build()
@@ -91,12 +107,29 @@ print(_cuda_build.built_library(cuda_support.torch_module({os.path.dirname(self.
         self.environment({_cuda_build.PREBUILT: path + ".none"})
         self.assertEqual(self.refused(), f"STACKWEAVE_CUDA_LIBRARY names a library that is not there: {path}.none")
 
+    def test_what_it_is_made_of_is_in_its_name(self):
+        name = _cuda_build.library_name(self.torch)
+        headers = shutil.copytree(_cuda_build.STAND_IN, os.path.join(self.folder, "headers"))
+        with mock.patch.object(_cuda_build, "STAND_IN", headers):
+            self.assertEqual(_cuda_build.library_name(self.torch), name)
+            with open(os.path.join(headers, "crt", "more.h"), "w") as file:
+                file.write("int more;")
+            self.assertNotEqual(_cuda_build.library_name(self.torch), name)
+        copied = shutil.copy(_cuda_build.__file__, self.folder)
+        with open(copied, "a") as file:
+            file.write("# another flag")
+        with mock.patch.object(_cuda_build, "__file__", copied):
+            self.assertNotEqual(_cuda_build.library_name(self.torch), name)
+
     def test_folders_of_caches(self):
         self.environment({_cuda_build.CACHE: "", "XDG_CACHE_HOME": self.folder})
         self.assertEqual(_cuda_build.cache_folder(), os.path.join(self.folder, "stackweave"))
         self.environment({"XDG_CACHE_HOME": "", "HOME": self.folder})
-        self.assertEqual(_cuda_build.cache_folder(), os.path.join(self.folder, ".cache", "stackweave"))
-        self.assertEqual(stat.S_IMODE(os.stat(_cuda_build.cache_folder()).st_mode), 0o700)
+        folder = os.path.join(self.folder, ".cache", "stackweave")
+        self.assertEqual(_cuda_build.cache_folder(), folder)
+        self.assertFalse(os.path.exists(folder), "it is made when it is needed")
+        self.assertEqual(_cuda_build.writable_folder(), folder)
+        self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
 
 
 class Refusals(BuildCase):

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -68,6 +69,33 @@ class HookCase(unittest.TestCase):
             [[event for event in all_ if event[1] == device] for device in range(DEVICES)] for all_ in (happened, told)
         ]
         return by_device
+
+    def told_while_another_takes(self, before, work):
+        """What is told, by name, when another thread comes after the first device was looked at, before the next."""
+        for _ in range(20):
+            self.library.fake_between_devices(None)
+            before()
+            threads, taken = [], []
+
+            @ctypes.CFUNCTYPE(None, ctypes.c_int)
+            def between(next_device, threads=threads, taken=taken):
+                if next_device == 1 and not threads:
+                    waits = self.hook.counts()[0]
+                    threads.append(threading.Thread(target=lambda: taken.append(self.devices.take(5000))))
+                    threads[0].start()
+                    while self.hook.counts()[0] == waits and threads[0].is_alive():
+                        pass
+
+            self.library.fake_between_devices(between)
+            self.library.fake_forget_events()
+            work()
+            threads[0].join()
+            names = [event[0] for event in self.told()]
+            self.devices.give(taken[0])
+            # On a machine that is busy it may lose patience: that is another test.
+            if self.hook.counts()[1] == 0:
+                return names
+        self.fail("it lost patience each time")
 
 
 class Events(HookCase):
@@ -202,27 +230,12 @@ class Beginnings(HookCase):
         """A hook of a device that was looked at waits until that is told, and not longer."""
         self.take(1000)
         self.take(1000, 2)
-        threads, waits = [], self.hook.counts()[0]
-
-        @ctypes.CFUNCTYPE(None, ctypes.c_int)
-        def between(next_device):
-            if next_device == 1 and not threads:
-                threads.append(threading.Thread(target=self.take, args=(5000,)))
-                threads[0].start()
-                while self.hook.counts()[0] == waits and threads[0].is_alive():
-                    pass
-
-        self.library.fake_between_devices(between)
-        self.library.fake_forget_events()
-        self.hook.begin()
-        threads[0].join()
-        names = [event[0] for event in self.told()]
-        self.assertEqual(names, ["segment_present", "present", "segment_present", "present", "alloc"])
+        names = self.told_while_another_takes(lambda: self.hook.end(with_state=False), self.hook.begin)
+        self.assertEqual(names, [*["segment_present", "present"] * 2, "alloc"])
 
     def test_a_hook_that_would_wait_for_ever_does_not(self):
         """As if who looks needed a lock whose holder waits for the hook. The beginning is exact all the same."""
         self.take(1000)
-        lost = self.hook.counts()[1]
         seen = []
 
         @ctypes.CFUNCTYPE(None, ctypes.c_int)
@@ -236,11 +249,14 @@ class Beginnings(HookCase):
         self.library.fake_between_devices(between)
         self.library.fake_forget_events()
         self.hook.begin()
-        self.assertEqual(self.hook.counts()[1:], (lost + 1, 0))
+        self.assertEqual(self.hook.counts()[1:], (1, 0))
         told = self.told()
         self.assertEqual([(event[0], event[3]) for event in told][1:], [("present", 1000), ("present", 5000)])
         self.take(1)
         self.assertEqual(self.told()[-1][0], "alloc")
+        self.library.fake_between_devices(None)
+        self.hook.begin()
+        self.assertEqual(self.hook.counts(), (0, 0, 0), "of this recording")
 
     def test_threads_that_hold_the_gil_or_not_begin_and_end_together(self):
         """Nothing hangs, and each recording has what happened between its beginning and its end, device by device."""
@@ -267,7 +283,9 @@ class Beginnings(HookCase):
                 self.take(100, 1)
                 self.hook.tell_state(2)
                 self.hook.end(with_state=True)
-                self.assert_exact()
+                # A machine that is very busy.
+                if self.hook.counts()[2] == 0:
+                    self.assert_exact()
         finally:
             stopping.set()
             for thread in threads:
@@ -330,6 +348,53 @@ class States(HookCase):
         self.take(1)
         self.assertEqual(self.told()[-1][0], "alloc", "it goes on")
 
+    def test_other_threads_do_not_come_in_between(self):
+        self.take(1000)
+        self.take(1000, 2)
+        names = self.told_while_another_takes(self.hook.begin, lambda: self.hook.tell_state(2))
+        rows = ["segment_state", "block_state", "block_state"]
+        self.assertEqual(names, ["state_begin", *rows, *rows, "state_end", "alloc"])
+
+    def test_what_comes_before_a_device_is_looked_at_is_told_before_the_account(self):
+        self.take(1000)
+        self.take(1000, 2)
+        self.hook.begin()
+
+        @ctypes.CFUNCTYPE(None, ctypes.c_int)
+        def between(next_device):
+            if next_device == 1:
+                thread = threading.Thread(target=self.take, args=(5000, 2))
+                thread.start()
+                thread.join()
+
+        for work in (lambda: self.hook.tell_state(2), lambda: self.hook.end(with_state=True)):
+            self.library.fake_between_devices(between)
+            self.library.fake_forget_events()
+            work()
+            names = [event[0] for event in self.told()]
+            self.assertEqual(names[:2] + names[-1:], ["alloc", "state_begin", "state_end"])
+            self.assertLessEqual(set(names[2:-1]), {"segment_state", "block_state"})
+
+    def test_an_account_that_others_lose_patience_with_is_taken_again(self):
+        self.take(1000)
+        self.hook.begin()
+        seen = []
+
+        @ctypes.CFUNCTYPE(None, ctypes.c_int)
+        def between(next_device):
+            if next_device == 1 and not seen:
+                seen.append(True)
+                thread = threading.Thread(target=self.take, args=(5000,))
+                thread.start()
+                thread.join()
+
+        self.library.fake_between_devices(between)
+        self.library.fake_forget_events()
+        self.hook.tell_state(2)
+        self.assertEqual(self.hook.counts()[1], 1)
+        rows = ["segment_state", *["block_state"] * 3]
+        self.assertEqual([event[0] for event in self.told()], ["alloc", "state_begin", *rows, "state_end"])
+
     def test_an_end_has_one_and_is_the_end(self):
         self.hook.begin()
         self.take(1000)
@@ -356,6 +421,39 @@ class States(HookCase):
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         self.take(100)
         self.assertEqual(self.told()[-1][0], "alloc")
+
+
+class Failures(HookCase):
+    def test_a_beginning_that_fails_is_none(self):
+        """In a process of its own: there the hook is attached to nothing."""
+        code = """
+import sys
+from stackweave import StackweaveError
+from stackweave.torch._cuda_hook import CudaHook
+from tests.cuda_support import FakeDevices
+devices, hook = FakeDevices(sys.argv[1]), CudaHook(sys.argv[2])
+devices.library.fake_init(1)
+for call in (hook.begin, lambda: hook.tell_state(2)):
+    try:
+        call()
+    except StackweaveError as error:
+        print(error)
+"""
+        folder = cuda_support.fake_torch(*FLAGS)
+        files = (os.path.join(folder, "lib", "libc10_cuda.so"), os.path.join(folder, "hook.so"))
+        done = subprocess.run([sys.executable, "-c", code, *files], cwd=ROOT, capture_output=True, text=True)
+        first, second = done.stdout.splitlines()
+        self.assertRegex(first, "torch does not call the hook")
+        self.assertRegex(second, "nothing is recorded")
+
+    def test_a_library_for_another_torch_is_refused(self):
+        path = os.path.join(cuda_support.fake_torch(*FLAGS), "hook.so")
+        CudaHook(path, "0.0.0+fake")
+        sentence = (
+            f"^{re.escape(path)} was built for torch 0.0.0\\+fake, and this is torch 9.9: build it with this one$"
+        )
+        with self.assertRaisesRegex(StackweaveError, sentence):
+            CudaHook(path, "9.9")
 
 
 @unittest.skipIf(IS_OLD, "this is it")

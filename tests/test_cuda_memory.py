@@ -229,6 +229,109 @@ with cuda_memory():
         )
         self.assertEqual(host_events(self.opened(), *ACTIONS), [])
 
+    def test_cuda_may_come_while_it_begins(self):
+        self.run_torch("""
+from stackweave.torch._cuda_source import CudaSource
+
+prepare = CudaSource.prepare
+
+def prepare_and_init(self, recording):
+    prepare(self, recording)
+    torch.cuda.init()
+
+CudaSource.prepare = prepare_and_init
+with cuda_memory():
+    devices.take(100)
+""")
+        self.assertEqual(len(host_events(self.opened(), "host-allocate")), 1)
+
+    def test_it_may_stop_while_it_begins(self):
+        printed = self.run_torch("""
+from stackweave.torch._cuda_hook import CudaHook
+
+begin = CudaHook.begin
+
+def begin_and_stop(self):
+    begin(self)
+    memory.stop()
+
+CudaHook.begin = begin_and_stop
+memory = cuda_memory().start()
+torch.cuda.init()
+try:
+    memory._cuda_source.hook.tell_state(2)
+except stackweave.StackweaveError as error:
+    print(error)
+""")
+        self.assertEqual(printed, "CUDA's memory can't be recorded: nothing is recorded\n")
+
+    def test_a_beginning_that_is_not_exact_is_told(self):
+        printed = self.run_torch(
+            """
+torch.cuda.init()
+
+@ctypes.CFUNCTYPE(None, ctypes.c_int)
+def between(next_device):
+    if next_device == 1:
+        thread = threading.Thread(target=devices.take, args=(100,))
+        thread.start()
+        thread.join()
+
+devices.library.fake_between_devices(between)
+memory = cuda_memory().start()
+devices.library.fake_between_devices(None)
+assert memory.hook_stats() == {"waits": 5, "waits_in_vain": 5, "inexact": 1}, memory.hook_stats()
+memory.stop()
+print(memory.hook_stats()["inexact"])
+with stackweave.torch.cuda_memory(sys.argv[1], overwrite=True) as second:
+    pass
+print(memory.hook_stats()["inexact"], second.hook_stats()["inexact"])
+""",
+            stderr="stackweave: the beginning of the recording is not exact: .*\n",
+        )
+        self.assertEqual(printed, "1\n1 0\n")
+
+    def test_a_dump_has_what_the_allocator_holds_while_it_is_paused(self):
+        self.run_torch("""
+torch.cuda.init()
+with cuda_memory() as memory:
+    memory.pause()
+    devices.take(100)
+    memory.dump()
+    memory.resume()
+    devices.take(200)
+""")
+        recording = self.opened()
+        self.assertEqual([event.values["size"] for event in host_events(recording, "host-allocate")], [200])
+        rows = host_events(recording, "host-state", "block-state")
+        asked = [event.values.get("asked") for event in rows[: [row.kind for row in rows].index("host-state", 1)]]
+        self.assertEqual(asked[:2], [None, 100])
+
+    def test_a_broken_standard_error_is_not_the_programs(self):
+        for broken in ("sys.stderr.close()", "sys.stderr = None", "sys.stderr = open('/dev/full', 'w')"):
+            self.run_torch(
+                f"""
+torch.cuda.init()
+devices.library.fake_limit(0, 4 << 20)
+{broken}
+with cuda_memory(overwrite=True):
+    assert devices.take(8 << 20) == 0
+os._exit(0)
+"""
+            )
+            self.assertEqual(len(host_events(self.opened(), "host-state")), 4, broken)
+
+    def test_a_library_for_another_torch_is_refused(self):
+        printed = self.run_torch("""
+torch.__version__ = "9.9"
+try:
+    cuda_memory().start()
+except stackweave.StackweaveError as error:
+    print(error)
+""")
+        self.assertRegex(printed, "was built for torch 0.0.0[+]fake, and this is torch 9.9")
+        self.assertEqual(self.files(), [])
+
     def test_a_child_that_is_the_first_to_use_cuda_records_nothing_of_it(self):
         self.run_torch("""
 warnings.simplefilter("ignore", DeprecationWarning)  # there are threads: ours
@@ -351,6 +454,21 @@ json.dump(happened, open(sys.argv[2], "w"))
         with open(self.path + ".json") as file:
             happened = [tuple(event) for event in json.load(file)]
         self.assertEqual([in_short(event) for event in host_events(self.opened(), *ACTIONS)], happened)
+        self.assert_accounts_are_whole()
+
+    def assert_accounts_are_whole(self):
+        """Nothing lies between their rows, and of each block that is taken is known who has."""
+        is_account = False
+        blocks = 0
+        for event in host_events(self.opened(), *ACTIONS, "host-state", "segment-state", "block-state"):
+            if event.kind == "host-state":
+                is_account = event.values["state"] == 1
+                continue
+            self.assertEqual(event.kind in ("segment-state", "block-state"), is_account, event)
+            if event.kind == "block-state" and event.values["flags"] & 1:
+                blocks += 1
+                self.assertTrue(event.stack, event)
+        self.assertGreater(blocks, 100)
 
     def test_a_ring_keeps_the_last_events(self):
         self.run_torch("""
@@ -406,7 +524,8 @@ with cuda_memory({options}):
 
     def test_what_goes_wrong_then_is_not_the_programs(self):
         self.run_torch(
-            "stackweave.torch.CudaMemory._dump_out_of_memory = lambda *_: 1 / 0\n" + self.PROGRAM.format(options="")
+            "stackweave.torch.CudaMemory._dump_out_of_memory = lambda *_: 1 / 0\n" + self.PROGRAM.format(options=""),
+            stderr="stackweave: what was known when memory ran out could not be written: division by zero\n",
         )
         self.assertEqual(len(host_events(self.opened(), "host-out-of-memory")), 6)
 

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
+import atexit
 import glob
 import hashlib
 import os
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from typing import Any
 
+from .._include import get_include
 from .._native import StackweaveError
 from ._cuda_headers import cuda_include
+from ._say import say
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(_HERE, "cuda_events.cpp")
 HEADERS = ("cuda_hook.hpp", "cuda_versions.hpp")
 #: Headers of CUDA's compiler that the packages of its runtime lack.
 STAND_IN = os.path.join(_HERE, "crt_stand_in")
-#: Where stackweave.h is.
-INCLUDE = os.path.join(os.path.dirname(_HERE), "include")
 #: The library itself, for those who have built it.
 PREBUILT = "STACKWEAVE_CUDA_LIBRARY"
 CACHE = "STACKWEAVE_CACHE"
 COMPILERS = ("c++", "g++", "clang++")
 #: What newer headers of torch need, and what older compilers know.
 STANDARDS = ("c++20", "c++17")
+#: The folder for this process alone, if there is no other, and who has made it.
+_temporary: list[tuple[str, int]] = []
 
 
 def built_library(torch: Any) -> str:
@@ -40,21 +41,23 @@ def built_library(torch: Any) -> str:
             raise StackweaveError(f"{PREBUILT} names a library that is not there: {prebuilt}")
         return prebuilt
     compiler = find_compiler()
-    folder = cache_folder()
-    torch_folder = os.path.dirname(os.path.abspath(torch.__file__))
-    name = f"cuda-events-{_digest(torch.__version__, torch_folder, *_sources())}"
-    path = os.path.join(folder, f"{name}-{_digest(*compiler)}.so")
-    if os.path.isfile(path):
-        return path
+    name = library_name(torch)
+    file = f"{name}-{_digest(*compiler) if compiler else '*'}.so"
+    folders = [cache_folder(), *(folder for folder, _ in _temporary)]
+    known = sorted(path for folder in folders for path in glob.glob(os.path.join(glob.escape(folder), file)))
+    if known:
+        return known[0]
     if not compiler:
-        known = sorted(glob.glob(os.path.join(glob.escape(folder), f"{name}-*.so")))
-        if known:
-            return known[0]
         raise StackweaveError(
             "recording CUDA's memory needs a C++ compiler once, and none was found: "
             "install one (the package g++ or clang), or name it in the environment variable CXX"
         )
-    return _build(torch, torch_folder, compiler, path)
+    return _build(torch, compiler, file)
+
+
+def library_name(torch: Any) -> str:
+    """The same for what is built from the same, but for the compiler."""
+    return f"cuda-events-{_digest(str(torch.__version__), _torch_folder(torch), *_sources())}"
 
 
 def find_compiler() -> list[str]:
@@ -68,22 +71,39 @@ def find_compiler() -> list[str]:
 
 
 def cache_folder() -> str:
-    """Where it is kept. Made if it is not there; a temporary one if that can't be."""
+    """Where it is kept."""
     asked = os.environ.get(CACHE)
-    if not asked:
-        root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        asked = os.path.join(root, "stackweave")
+    if asked:
+        return asked
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(root, "stackweave")
+
+
+def writable_folder() -> str:
+    """The same, made if it is not there; one that goes with this process if that can't be."""
+    asked = cache_folder()
     try:
         os.makedirs(asked, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=asked):
             return asked
     except OSError:
-        return tempfile.mkdtemp(prefix="stackweave-")
+        made = tempfile.mkdtemp(prefix="stackweave-")
+        if not _temporary:
+            atexit.register(_remove_temporary)
+        _temporary.append((made, os.getpid()))
+        return made
+
+
+def _remove_temporary() -> None:
+    for folder, process in _temporary:
+        # A forked child ends while its parent may need it.
+        if process == os.getpid():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def command_of(torch: Any, compiler: list[str], standard: str, output: str) -> list[str]:
     """How the compiler is called."""
-    folder = os.path.dirname(os.path.abspath(torch.__file__))
+    folder = _torch_folder(torch)
     libraries = os.path.join(folder, "lib")
     abi = int(getattr(torch, "compiled_with_cxx11_abi", lambda: True)())
     return [
@@ -92,7 +112,8 @@ def command_of(torch: Any, compiler: list[str], standard: str, output: str) -> l
         # Stacks begin with the caller of the hook: that must not be left for what it calls last.
         *("-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-optimize-sibling-calls"),
         f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
-        f"-I{INCLUDE}",
+        f'-DSTACKWEAVE_TORCH="{torch.__version__}"',
+        f"-I{get_include()}",
         *("-isystem", os.path.join(folder, "include")),
         *("-isystem", cuda_include(folder, torch.version.cuda)),
         *("-idirafter", STAND_IN),
@@ -101,29 +122,35 @@ def command_of(torch: Any, compiler: list[str], standard: str, output: str) -> l
     ]
 
 
-def _build(torch: Any, torch_folder: str, compiler: list[str], path: str) -> str:
-    if not os.path.isfile(os.path.join(torch_folder, "include", "c10", "cuda", "CUDACachingAllocator.h")):
-        raise StackweaveError(f"this torch has no headers of C++ in {torch_folder}: install the whole package")
-    # Many processes may do this at once. Each writes a file of its own, and the last one stays.
-    unfinished = f"{path}.{os.getpid()}"
-    commands = [command_of(torch, compiler, standard, unfinished) for standard in STANDARDS]
+def _torch_folder(torch: Any) -> str:
+    file: str = torch.__file__
+    return os.path.dirname(os.path.abspath(file))
+
+
+def _build(torch: Any, compiler: list[str], file: str) -> str:
+    folder = _torch_folder(torch)
+    if not os.path.isfile(os.path.join(folder, "include", "c10", "cuda", "CUDACachingAllocator.h")):
+        raise StackweaveError(f"this torch has no headers of C++ in {folder}: install the whole package")
     name = os.path.basename(compiler[0])
-    print(f"stackweave: {name} builds the CUDA hook for torch {torch.__version__}, once", file=sys.stderr)
     began = time.monotonic()
     try:
-        failures = []
-        for command in commands:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=_plain_words())
-            if done.returncode == 0:
-                os.replace(unfinished, path)
-                print(f"stackweave: it took {time.monotonic() - began:.1f} s, and is kept as {path}", file=sys.stderr)
-                return path
-            failures.append(f"$ {shlex.join(command)}\n{done.stdout}{done.stderr}")
+        path = os.path.join(writable_folder(), file)
+        # Many processes may do this at once, on many machines. Each has a folder of its own, and the last one stays.
+        beside = os.path.dirname(path)
+        with tempfile.TemporaryDirectory(prefix=f"{file}.", dir=beside, ignore_cleanup_errors=True) as unfinished:
+            output = os.path.join(unfinished, file)
+            commands = [command_of(torch, compiler, standard, output) for standard in STANDARDS]
+            say(f"{name} builds the CUDA hook for torch {torch.__version__}, once")
+            failures = []
+            for command in commands:
+                done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=_plain_words())
+                if done.returncode == 0:
+                    os.replace(output, path)
+                    say(f"it took {time.monotonic() - began:.1f} s, and is kept as {path}")
+                    return path
+                failures.append(f"$ {shlex.join(command)}\n{done.stdout}{done.stderr}")
     except OSError as error:
         raise StackweaveError(f"{name} can't build the CUDA hook: {error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(unfinished)
     raise _failure(name, failures, path.removesuffix(".so") + ".log")
 
 
@@ -144,8 +171,10 @@ def _plain_words() -> dict[str, str]:
 
 
 def _sources() -> list[bytes]:
+    """All that a library is made of but torch: how the compiler is called is in this file."""
     headers = [os.path.join(_HERE, name) for name in HEADERS]
-    files = [SOURCE, *headers, os.path.join(INCLUDE, "stackweave.h")]
+    stand_ins = sorted(glob.glob(os.path.join(glob.escape(STAND_IN), "**", "*.h"), recursive=True))
+    files = [SOURCE, *headers, *stand_ins, os.path.join(get_include(), "stackweave.h"), __file__]
     found = []
     for file in files:
         try:

@@ -9,7 +9,7 @@ from .. import _native
 from .._native import StackweaveError
 
 #: Of the functions, as the library says it.
-_VERSION = 1
+_VERSION = 2
 _LENGTH = 1000
 
 
@@ -19,7 +19,7 @@ class CudaHook:
     None of its calls holds the GIL.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, torch_version: str | None = None) -> None:
         try:
             self._library = ctypes.CDLL(path)
             version = self._library.stackweave_cuda_version()
@@ -27,6 +27,12 @@ class CudaHook:
             raise StackweaveError(f"the CUDA hook can't be loaded: {error}") from None
         if version != _VERSION:
             raise StackweaveError(f"{path} was built for another version of stackweave: remove it")
+        # What torch's own objects look like differs: the wrong library would read them wrongly.
+        built_for = self._torch_version()
+        if torch_version is not None and built_for != torch_version:
+            raise StackweaveError(
+                f"{path} was built for torch {built_for}, and this is torch {torch_version}: build it with this one"
+            )
 
     def is_ready(self) -> bool:
         """Whether there are devices to record."""
@@ -49,10 +55,16 @@ class CudaHook:
         self._call("end", ctypes.c_int(with_state))
 
     def counts(self) -> tuple[int, int, int]:
-        """How often the program waited for a beginning, in vain, and how many devices began inexactly for that."""
+        """How often the program waited for us, in vain, and devices that began inexactly for that: since begin()."""
         numbers = (ctypes.c_uint64 * 3)()
         self._library.stackweave_cuda_counts(numbers)
         return numbers[0], numbers[1], numbers[2]
+
+    def _torch_version(self) -> str:
+        function = self._library.stackweave_cuda_torch
+        function.restype = ctypes.c_char_p
+        told: bytes = function()
+        return told.decode(errors="replace")
 
     def _call(self, name: str, *arguments: Any) -> None:
         error = ctypes.create_string_buffer(_LENGTH)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._memory_options import MEMORY, moments_of
@@ -13,6 +12,7 @@ from .._recording_options import MOMENTS
 from .._sizes import size_text
 from .._trace_options import count_of
 from ._cuda_source import ASKED, OUT_OF_MEMORY, CudaSource
+from ._say import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     _Moment = Literal["exit", "exception", "memory-error"]
+
+
+#: In these states what the allocator holds is recorded, if it is asked.
+_TELLS = ("recording", "paused")
 
 
 class CudaMemory(MemoryReading):
@@ -66,7 +70,7 @@ class CudaMemory(MemoryReading):
             ring=ring,
             dump_on=moments.intersection(MOMENTS),  # type: ignore[arg-type]
             flush_every=flush_every,
-            # A child has no CUDA: there is nothing else to record.
+            # A child never records CUDA's memory: there is nothing else to record.
             follow_forks=follow_forks and process,
             overwrite=overwrite,
         )
@@ -99,18 +103,17 @@ class CudaMemory(MemoryReading):
 
         A ring can be written to another file.
         """
-        if self.state == "recording":
+        if self.state in _TELLS:
             self._cuda_source.tell_state(ASKED)
         return super().dump(path)
 
     def hook_stats(self) -> dict[str, int]:
-        """How often the program had to wait at a beginning, in vain, and devices that began inexactly for that."""
-        hook = self._cuda_source.hook
-        waits, in_vain, inexact = (0, 0, 0) if hook is None else hook.counts()
+        """How often the program had to wait for this recording, in vain, and devices that began inexactly for that."""
+        waits, in_vain, inexact = self._cuda_source.counts()
         return {"waits": waits, "waits_in_vain": in_vain, "inexact": inexact}
 
     def _dump_quietly(self) -> None:
-        if self.state == "recording":
+        if self.state in _TELLS:
             self._cuda_source.tell_state(ASKED)
         super()._dump_quietly()
 
@@ -121,10 +124,9 @@ class CudaMemory(MemoryReading):
             return
         self._cuda_source.tell_state(OUT_OF_MEMORY)
         where = self._dump_out_of_memory(number)
-        print(
-            f"stackweave: CUDA device {device} is out of memory: {size_text(asked)} were asked for, and "
-            f"{size_text(free)} of {size_text(total)} are free. What took it: stackweave heap {where}",
-            file=sys.stderr,
+        say(
+            f"CUDA device {device} is out of memory: {size_text(asked)} were asked for, and "
+            f"{size_text(free)} of {size_text(total)} are free. What took it: stackweave heap {where}"
         )
 
     def _dump_out_of_memory(self, number: int) -> str:

@@ -11,6 +11,7 @@ from .._native import StackweaveError
 from ._cuda_build import built_library
 from ._cuda_hook import CudaHook
 from ._cuda_torch import device_entries, usable_torch
+from ._say import say
 
 if TYPE_CHECKING:
     from .._sources import SourcedRecording
@@ -23,7 +24,7 @@ OUT_OF_MEMORY, ASKED = 1, 2
 class CudaSource:
     """Tells of every event of torch's CUDA allocator. There can be one at a time."""
 
-    __slots__ = ("_has_begun", "_process", "_recording", "hook", "problem")
+    __slots__ = ("_counts", "_has_begun", "_is_attached", "_process", "_recording", "_said", "hook")
 
     current: ClassVar[SourcedRecording | None] = None
     one: ClassVar[str] = "one"
@@ -32,16 +33,18 @@ class CudaSource:
     def __init__(self) -> None:
         #: From when it is made ready on.
         self.hook: CudaHook | None = None
-        #: What went wrong, although the program must not see it.
-        self.problem: str | None = None
+        #: What has gone wrong, although the program must not see it.
+        self._said: set[str] = set()
         self._recording: CudaMemory | None = None
+        self._is_attached = False
         self._has_begun = False
+        self._counts = (0, 0, 0)
         self._process = 0
 
     def make_ready(self) -> dict[str, str]:
         """All that can fail, or take long, before there is a recording. Gives what is known of the devices."""
         torch = usable_torch()
-        self.hook = _loaded_hook(built_library(torch))
+        self.hook = _loaded_hook(built_library(torch), str(torch.__version__))
         return device_entries(torch)
 
     def prepare(self, recording: SourcedRecording) -> None:
@@ -54,6 +57,9 @@ class CudaSource:
 
     def begin(self) -> None:
         if self.hook is not None and self.hook.is_ready():
+            # Another thread may have initialised CUDA since.
+            if not self._is_attached:
+                self._attach()
             self.hook.begin()
             self._has_begun = True
         else:
@@ -68,8 +74,11 @@ class CudaSource:
             self._attach()
             hook.begin()
             self._has_begun = True
+            # It may have been stopped meanwhile, by another thread.
+            if self._recording is None:
+                self.leave()
         except Exception as error:
-            self._say(str(error))
+            self._say("begin", str(error))
 
     def tell_state(self, reason: int) -> None:
         """What is recorded is written all the same, if the allocator does not answer."""
@@ -77,12 +86,21 @@ class CudaSource:
             try:
                 self.hook.tell_state(reason)
             except StackweaveError as error:
-                self._say(f"what the allocator holds is not in the recording: {error}")
+                self._say("account", f"what the allocator holds is not in the recording: {error}")
 
     def out_of_memory(self, device: int, asked: int, total: int, free: int) -> None:
         recording = self._recording
         if self._has_begun and recording is not None and self._process == os.getpid():
-            recording._out_of_memory(device, asked, total, free)
+            try:
+                recording._out_of_memory(device, asked, total, free)
+            except Exception as error:
+                self._say("memory", f"what was known when memory ran out could not be written: {error}")
+
+    def counts(self) -> tuple[int, int, int]:
+        """As the hook counts, for this recording."""
+        if self._has_begun and self.hook is not None:
+            return self.hook.counts()
+        return self._counts
 
     def end(self) -> None:
         hook, has_begun = self.hook, self._has_begun
@@ -92,7 +110,14 @@ class CudaSource:
             try:
                 hook.end(with_state=True)
             except StackweaveError as error:
-                self._say(f"what the allocator holds at the end is not in the recording: {error}")
+                self._say("account", f"what the allocator holds at the end is not in the recording: {error}")
+            self._counts = hook.counts()
+            if self._counts[2]:
+                self._say(
+                    "inexact",
+                    "the beginning of the recording is not exact: other threads could not wait for it, and what they "
+                    "took or freed at that moment may be missing, or there twice",
+                )
 
     def leave(self) -> None:
         hook, has_begun = self.hook, self._has_begun
@@ -107,20 +132,21 @@ class CudaSource:
     def resume(self) -> None: ...
 
     def forked(self) -> None:
-        """A child has no CUDA."""
+        """A child never records CUDA's memory."""
         self._has_begun = False
         self.hook = None
 
-    def _say(self, problem: str) -> None:
-        """Once: what goes wrong may do so often."""
-        if self.problem is None:
-            print(f"stackweave: {problem}", file=sys.stderr)
-        self.problem = problem
+    def _say(self, what: str, problem: str) -> None:
+        """Once for each: what goes wrong may do so often."""
+        if what not in self._said:
+            self._said.add(what)
+            say(problem)
 
     def _attach(self) -> None:
         if self.hook is not None:
             self.hook.attach()
             _observe_out_of_memory(sys.modules["torch"])
+            self._is_attached = True
 
 
 class _Process:
@@ -132,10 +158,10 @@ class _Process:
     observes_out_of_memory: ClassVar[bool] = False
 
 
-def _loaded_hook(path: str) -> CudaHook:
+def _loaded_hook(path: str, torch_version: str) -> CudaHook:
     hook = _Process.hooks.get(path)
     if hook is None:
-        hook = _Process.hooks[path] = CudaHook(path)
+        hook = _Process.hooks[path] = CudaHook(path, torch_version)
     return hook
 
 

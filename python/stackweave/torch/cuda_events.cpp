@@ -12,7 +12,7 @@
 
 namespace {
 
-// How often a beginning is tried that hooks have lost patience with.
+// How often a beginning or an account is tried that hooks have lost patience with.
 constexpr int ATTEMPTS = 5;
 
 // One snapshot at a time. Timed, so that whoever comes with a lock of a device held can't wait for ever.
@@ -28,9 +28,11 @@ int failed(const char *why, char *error, size_t length) noexcept {
   return 1;
 }
 
-// As torch says it, as a number of ours. Never throws.
+void nothing() noexcept {}
+
+// As torch says it, as a number of ours. Never throws. What has failed is undone before another thread may ask.
 template <class Do>
-int guarded(char *error, size_t length, Do &&work) noexcept {
+int guarded(char *error, size_t length, Do &&work, void (*undo)() noexcept = nothing) noexcept {
   if (is_child.load()) {
     return failed("this process was forked from one that records CUDA's memory", error, length);
   }
@@ -39,7 +41,18 @@ int guarded(char *error, size_t length, Do &&work) noexcept {
     if (!held.try_lock_for(std::chrono::seconds(10))) {
       return failed("another thread has been asking the allocator for ten seconds", error, length);
     }
-    return work();
+    struct Undoing {
+      void (*undo)() noexcept;
+      bool is_done = false;
+      ~Undoing() {
+        if (!is_done) {
+          undo();
+        }
+      }
+    } undoing{undo};
+    const int status = work();
+    undoing.is_done = status == 0;
+    return status;
   } catch (const std::exception &thrown) {
     return failed(thrown.what(), error, length);
   } catch (...) {
@@ -136,27 +149,30 @@ void begin_at(const SnapshotInfo &taken, int devices, bool at_any_cost) {
   }
 }
 
-void tell_all(const SnapshotInfo &taken) {
-  for (auto &gate : gates) {
+// Has hooks wait until an account is told. False if one has lost patience: its device has gone on since the snapshot.
+bool hold_all(int devices) noexcept {
+  bool is_whole = true;
+  for (int device = 0; device < devices; ++device) {
     int stands = TAKEN;
-    gate.compare_exchange_strong(stands, TOLD);
+    const bool is_held = gates[device].compare_exchange_strong(stands, TOLD);
+    is_whole = is_whole && (is_held || stands == OFF);
   }
+  return is_whole;
+}
+
+// After the snapshot was taken, when no device goes on: so nothing of theirs comes between, and the recorder knows all stacks.
+void tell_account(uint64_t reason, const SnapshotInfo &taken) {
+  stackweave_block block = STACKWEAVE_BLOCK_INIT;
+  block.flags = reason;
+  tell(STACKWEAVE_EVENT_STATE_BEGIN, block, nullptr);
   for (const auto &segment : taken.segments) {
     tell_state(segment);
   }
+  block = STACKWEAVE_BLOCK_INIT;
+  tell(STACKWEAVE_EVENT_STATE_END, block, nullptr);
 }
 
-struct Account {
-  explicit Account(uint64_t reason) {
-    stackweave_block block = STACKWEAVE_BLOCK_INIT;
-    block.flags = reason;
-    tell(STACKWEAVE_EVENT_STATE_BEGIN, block, nullptr);
-  }
-  void end() {
-    stackweave_block block = STACKWEAVE_BLOCK_INIT;
-    tell(STACKWEAVE_EVENT_STATE_END, block, nullptr);
-  }
-};
+int devices_seen() noexcept { return thread.seen < DEVICES ? thread.seen : DEVICES; }
 
 void in_child() {
   is_child.store(true);
@@ -168,7 +184,10 @@ void in_child() {
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 // What the functions below are: raised when one of them changes.
-EXPORTED int stackweave_cuda_version() { return 1; }
+EXPORTED int stackweave_cuda_version() { return 2; }
+
+// The version of torch that this was built for.
+EXPORTED const char *stackweave_cuda_torch() { return STACKWEAVE_TORCH; }
 
 // Whether there are devices to record.
 EXPORTED int stackweave_cuda_is_ready() {
@@ -204,14 +223,20 @@ EXPORTED int stackweave_cuda_attach(void *function, char *error, size_t length) 
 
 // Records from here on, and tells what is there already.
 EXPORTED int stackweave_cuda_begin(char *error, size_t length) {
-  int status = guarded(error, length, [&] {
+  const auto work = [&] {
     close_all();
+    for (auto *count : {&waits, &lost_patience, &inexact}) {
+      count->store(0);
+    }
     after_patience.store(OFF);
     recording.fetch_add(1);
     is_on.store(1);
     for (int attempt = 1;; ++attempt) {
       SnapshotInfo taken = take(Purpose::BEGIN);
-      const int devices = thread.seen < DEVICES ? thread.seen : DEVICES;
+      const int devices = devices_seen();
+      if (devices == 0) {
+        return failed("torch does not call the hook, which was not attached to this allocator", error, length);
+      }
       begin_at(taken, devices, attempt == ATTEMPTS);
       bool is_whole = true;
       for (int device = 0; device < devices; ++device) {
@@ -221,30 +246,28 @@ EXPORTED int stackweave_cuda_begin(char *error, size_t length) {
         return 0;
       }
     }
-  });
-  if (status != 0) {
-    close_all();
-  }
-  return status;
+  };
+  return guarded(error, length, work, close_all);
 }
 
 // The allocator's own account of all segments and blocks, of this moment.
 EXPORTED int stackweave_cuda_state(uint64_t reason, char *error, size_t length) {
-  int status = guarded(error, length, [&] {
+  const auto work = [&] {
     if (is_on.load() == 0) {
       return failed("nothing is recorded", error, length);
     }
     after_patience.store(ON);
-    Account account(reason);
-    tell_all(take(Purpose::STATE));
-    account.end();
-    reopen_all();
-    return 0;
-  });
-  if (status != 0) {
-    reopen_all();
-  }
-  return status;
+    for (int attempt = 1;; ++attempt) {
+      SnapshotInfo taken = take(Purpose::STATE);
+      if (hold_all(devices_seen()) || attempt == ATTEMPTS) {
+        tell_account(reason, taken);
+        reopen_all();
+        return 0;
+      }
+      reopen_all();
+    }
+  };
+  return guarded(error, length, work, reopen_all);
 }
 
 // Records no more, and ends with the account of that moment, if it is asked for.
@@ -255,9 +278,8 @@ EXPORTED int stackweave_cuda_end(int with_state, char *error, size_t length) {
       if (is_on.load() == 0) {
         return 0;
       }
-      Account account(0);
-      tell_all(take(Purpose::END));
-      account.end();
+      // Each device ends with its part of the snapshot: nothing of it comes later.
+      tell_account(0, take(Purpose::END));
       return 0;
     });
   }

@@ -1,5 +1,5 @@
-// The hook: it runs with the lock of a device held, on any thread, with the GIL or without. So it takes no lock and no GIL,
-// throws nothing, and allocates nothing. The one thing it may wait for is said at `Gate`.
+// The hook: it runs with the lock of a device held, on any thread, with the GIL or without. So it takes no lock of torch's and
+// no GIL, and throws nothing. The one thing it may wait for is said at `Gate`.
 #pragma once
 
 #include <stackweave.h>
