@@ -4,7 +4,8 @@ import unittest
 
 import stackweave.torch
 from tests.torch_call_shapes import SHAPES
-from tests.torch_install_support import HAS_TORCH, InstallCase
+from tests.torch_dynamo_support import HAS_TORCH
+from tests.torch_install_support import InstallCase
 
 if HAS_TORCH:
     import torch

@@ -2,18 +2,22 @@
 
 import copy
 import gc
+import importlib.util
 import os
 import pickle
 import sys
+import tempfile
 import threading
 import types
 import unittest
 import weakref
+from unittest import mock
 
 import stackweave
 import stackweave.torch
 from tests.support import run_python
-from tests.torch_install_support import HAS_TORCH, InstallCase
+from tests.torch_dynamo_support import HAS_TORCH
+from tests.torch_install_support import InstallCase
 
 if HAS_TORCH:
     from torch._C import _profiler as profiler
@@ -132,6 +136,47 @@ class InstallTests(InstallCase):
                 text = told.read()
             self.assertEqual(text.count("in test_a_forked_child_has_what_its_parent_had"), 2, text)
             self.assertIn("torch._C._profiler.CapturedTraceback", text)
+
+    def test_what_can_not_be_installed_is_not_wanted_any_more(self):
+        installation = stackweave.torch._install._installation
+        torch = mock.patch.object(installation, "torch", None)
+        find = mock.patch.object(
+            stackweave.torch._install, "_find_torch", side_effect=stackweave.StackweaveError("odd")
+        )
+        for install in (stackweave.torch.install, lambda: stackweave.torch.installed().__enter__()):
+            with torch, find, self.assertRaisesRegex(stackweave.StackweaveError, "^odd$"):
+                install()
+            self.assertEqual((installation.is_asked, installation.blocks), (False, 0))
+            self.assertFalse(self.is_ours())
+        with stackweave.torch.installed():
+            self.assertTrue(self.is_ours())
+        self.assertFalse(self.is_ours())
+
+    def test_lazy_modules_are_not_loaded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "lazy_module.py")
+            with open(path, "w") as file:
+                file.write("raise RuntimeError('it was loaded')")
+            spec = importlib.util.spec_from_file_location("lazy_module", path)
+            spec.loader = importlib.util.LazyLoader(spec.loader)
+            module = importlib.util.module_from_spec(spec)
+            with mock.patch.dict(sys.modules, lazy_module=module):
+                spec.loader.exec_module(module)
+                with stackweave.torch.installed():
+                    self.assertTrue(self.is_ours())
+                self.assertIsNot(type(module), types.ModuleType, "it is as lazy as before")
+                with self.assertRaisesRegex(RuntimeError, "it was loaded"):
+                    _ = module.anything
+
+    def test_rules_of_dynamo_that_are_odd_are_left(self):
+        rules = types.SimpleNamespace(add=mock.Mock(side_effect=ValueError))
+        with mock.patch.dict(sys.modules, {stackweave.torch._install._TRACE_RULES: rules}):
+            stackweave.torch._install._leave_uncompiled()
+        rules.add.assert_called_once()
+
+    def test_names_are_public_ones(self):
+        for name in stackweave.torch.__all__:
+            self.assertEqual(getattr(stackweave.torch, name).__module__, "stackweave.torch", name)
 
     def test_without_torch_there_is_an_error(self):
         code = """

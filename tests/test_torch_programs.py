@@ -1,6 +1,5 @@
 """What torch writes with its own tracebacks and with ours is the same. Skipped where torch is not installed."""
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -8,8 +7,8 @@ import tempfile
 import unittest
 
 from tests.support import PYTHON, ROOT
+from tests.torch_dynamo_support import HAS_TORCH
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
 PROGRAM = """
 import os, sys, warnings
 warnings.simplefilter("ignore")

@@ -4,7 +4,7 @@ Skipped where torch is not installed.
 """
 
 import ctypes
-import importlib.util
+import importlib
 import random
 import sys
 import unittest
@@ -13,8 +13,8 @@ import warnings
 import stackweave
 import stackweave.torch
 from tests.test_torch_inductor import BEHIND, GENERATED, LINEMAP, generated, inductor
+from tests.torch_dynamo_support import HAS_TORCH
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
 MODES = ("dladdr", "addr2line", "fast")
 
 
@@ -119,7 +119,7 @@ class ClaimsOfTorchTests(TracebackCase):
         wrong = [0, 1, (1 << 64) - 1, 1 << 60]
         self.assertEqual(profiler.symbolize_addresses(wrong, "fast"), [("??", 0, "??")] * 4)
         self.assertEqual(profiler.symbolize_addresses((), "fast"), [])
-        for mistake in ([-1], [1 << 64], ["a"], [None], "12", 5):
+        for mistake in ([-1], [1 << 64], ["a"], [None], [1.5], ["12"], "12", 5):
             with self.assertRaises(TypeError):
                 profiler.symbolize_addresses(mistake, "dladdr")
         with self.assertRaisesRegex(RuntimeError, "unexpected mode nope"):
@@ -193,7 +193,10 @@ class ScriptTests(TracebackCase):
         self.assertEqual(frames, own.symbolize(taken)[0])
 
     def test_script_frames_between_python_frames(self):
-        _, frames = self.taken(True, True, False)
+        gathered, frames = self.taken(True, True, False)
+        self.assertIsInstance(gathered, stackweave.torch.GatheredTraceback)
+        self.assertIn("script", {frame.kind for frame in gathered.frames})
+        self.assertEqual(gathered.frames, gathered.traceback.frames)
         self.assertEqual(frames[0]["name"], "<lambda>")
         self.assertEqual([frame["name"] for frame in frames[1:5]], ["look", "inner", "outer", "run"])
         self.assertFalse([frame for frame in frames if "jit::" in frame["name"]])

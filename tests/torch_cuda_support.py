@@ -11,9 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
-
-# Torch's own snapshots need seconds for the names of native frames otherwise. It is read when torch first names one.
-os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")
+from unittest import mock
 
 from tests.recordings import RecordingCase
 from tests.support import PYTHON, ROOT
@@ -251,6 +249,11 @@ class CudaCase(RecordingCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        # Torch's own snapshots need seconds for the names of native frames otherwise. Read when torch first names one.
+        mode = os.environ.get("TORCH_SYMBOLIZE_MODE", "dladdr")
+        changed = mock.patch.dict(os.environ, TORCH_SYMBOLIZE_MODE=mode)
+        changed.start()
+        cls.addClassCleanup(changed.stop)
         import torch
 
         torch.cuda.init()

@@ -1,12 +1,11 @@
 """What the tests of Stackweave behind torch's names share."""
 
-import importlib.util
 import types
 import unittest
 
 import stackweave.torch
+from tests.torch_dynamo_support import HAS_TORCH
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
 #: Torch's functions that are given back. symbolize_tracebacks stays ours.
 NAMES = ("gather_traceback", "symbolize_addresses")
 

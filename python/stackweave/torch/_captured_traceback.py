@@ -5,6 +5,7 @@ Captures that have native frames leave out the functions of this file: so whatev
 
 from __future__ import annotations
 
+import operator
 from traceback import FrameSummary, StackSummary, format_list
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from ._torchscript_frames import RUNS_IN, TorchScriptFrames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from .._native import Frame
 
 MODES = ("addr2line", "fast", "dladdr")
 
@@ -49,6 +52,11 @@ class GatheredTraceback:
         #: Native frames were captured only to know where those of TorchScript belong.
         self.hides_native = hides_native
 
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """Those of the traceback. With native ones, whether or not they were asked for, where TorchScript runs."""
+        return self.traceback.frames
+
     def __repr__(self) -> str:
         return f"<stackweave.torch.GatheredTraceback of {self.traceback!r}>"
 
@@ -63,10 +71,14 @@ def forward_traceback(traceback: Any) -> list[str] | None:
     return frames
 
 
+GatheredTraceback.__module__ = forward_traceback.__module__ = "stackweave.torch"
+
+
 def gather_traceback(python: bool = True, script: bool = True, cpp: bool = True) -> Any:
     """gather_traceback(python: bool = True, script: bool = True, cpp: bool = True) -> stackweave.Traceback
 
-    Captures the stack of this thread, woven.
+    Captures the stack of this thread, woven. Gives a GatheredTraceback with it inside of TorchScript, and in a backward
+    pass under anomaly mode.
     """
     if not _is_on:
         return _torch.gather(python=python, script=script, cpp=cpp)
@@ -151,8 +163,8 @@ def symbolize_addresses(addresses: Iterable[int], mode: str, /) -> list[tuple[st
     if not isinstance(mode, str) or isinstance(addresses, (str, bytes)):
         raise TypeError("symbolize_addresses() takes a list of addresses and the name of a mode")
     try:
-        read = [int(address) for address in addresses]
-    except (TypeError, ValueError):
+        read = [operator.index(address) for address in addresses]
+    except TypeError:
         raise TypeError("symbolize_addresses(): the addresses must be a list of int") from None
     if any(not 0 <= address < 1 << 64 for address in read):
         raise TypeError("symbolize_addresses(): an address is an int from 0 to 2**64 - 1")

@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 import threading
+import types
 from typing import TYPE_CHECKING, Any
 
 from .._native import StackweaveError
@@ -107,8 +108,12 @@ def install() -> None:
     """
     _prepare()
     with _lock:
-        _installation.is_asked = True
-        _installation.change()
+        was_asked, _installation.is_asked = _installation.is_asked, True
+        try:
+            _installation.change()
+        except BaseException:
+            _installation.is_asked = was_asked
+            raise
 
 
 def uninstall() -> None:
@@ -127,8 +132,9 @@ def installed() -> Iterator[None]:
     _prepare()
     with _lock:
         _installation.blocks += 1
-        _installation.change()
     try:
+        with _lock:
+            _installation.change()
         yield
     finally:
         with _lock:
@@ -173,8 +179,10 @@ def _replace_everywhere(replaced: dict[Any, Any]) -> None:
     """In every module that has one of these under whatever name: many import functions by name."""
     by_id = {id(before): after for before, after in replaced.items()}
     for module in list(sys.modules.values()):
-        names = getattr(module, "__dict__", None)
-        # What is no module, as some put there, may make things up when it is asked.
+        # What is no module, as some put there, may make things up when it is asked. A lazy one would be loaded.
+        if not issubclass(type(module), types.ModuleType):
+            continue
+        names = object.__getattribute__(module, "__dict__")
         if type(names) is not dict or names is _captured_traceback.__dict__:
             continue
         found = [(name, by_id[id(value)]) for name, value in list(names.items()) if id(value) in by_id]
@@ -189,7 +197,12 @@ def _leave_uncompiled() -> None:
     if isinstance(files, set):
         files.update((_captured_traceback.__file__, _torchscript_frames.__file__))
     elif rules is not None:
-        rules.add(__package__)
+        # In the middle of the program's own import. At worst our functions are traced.
+        with contextlib.suppress(Exception):
+            rules.add(__package__)
 
 
 _dynamo = ImportWatch(_TRACE_RULES, _leave_uncompiled)
+
+for _public in (install, uninstall, installed, is_installed):
+    _public.__module__ = "stackweave.torch"
