@@ -4,9 +4,9 @@
 
 `pair`: a tensor of 512 floats on the GPU, made and dropped, from Python: an allocation and a free, in microseconds of
 wall clock. All recorders take turns in one process, some hundred pairs at a time: the fastest tenth of these, for the
-machine may do other work, and the median. Ours can't be taken out of torch once it is there, so "bare" is measured before
-that, too; "bare, ours attached" is with it there and off. Depth is the number of Python frames. Torch keeps the last
-100,000 events, ours writes them to a file.
+machine may do other work, and the median. Ours can't be taken out of torch once it is there: so "bare" is measured
+before it comes, too; "bare, ours attached" is with it there and off. All others are measured with it there and compared
+with that. Depth is the number of Python frames. Torch keeps the last 100,000 events, ours writes them to a file.
 
 `cold`: 100,000 events of a hundred stacks. Torch: `_dump_snapshot` in a fresh process, by how it finds names. Ours:
 `stop()`, then the export to the same format in that process, and by the command in a fresh one. `memory`: growth of

@@ -5,10 +5,15 @@
 A transformer of 6 layers, 512 wide, AdamW, one step with its backward pass. `large`: 16 x 256 tokens, where the GPU is
 what takes the time. `small`: 2 x 64, where Python and the launches are: there a recorder can be seen. `step`: wall
 clock with the GPU waited for. `launch`: wall clock until everything is asked of the GPU. Milliseconds, the least and
-the median over the rounds, each of some steps; all in one process, in turn. Torch's history is cleared before each
-round, and ours begins a file.
+the median over the rounds, each of some steps; all in one process. Torch's history is cleared before each round, and
+ours begins a file.
+
+Ours can't be taken out of torch once it is there. So none and torch's are measured in turn before it comes, for all
+shapes; then ours, in turn with none while it is there and off. Each is compared with the none of its turns: what the
+hook costs while it is off is the row "none, ours attached".
 """
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -53,7 +58,11 @@ class Training:
         return launched, done
 
 
+NONE, ATTACHED = "none", "none, ours attached"
+
+
 def contenders(torch, path):
+    """Those of the first turns, and those of the second."""
     history = torch.cuda.memory._record_memory_history
 
     def of_torch(stacks):
@@ -78,13 +87,9 @@ def contenders(torch, path):
 
         return run
 
-    return {
-        "none": lambda training: training.timed(),
-        "torch, Python and C++": of_torch("all"),
-        "torch, Python": of_torch("python"),
-        "ours": ours(),
-        "ours, no stacks of frees": ours(free_stacks=False),
-    }
+    before = {NONE: Training.timed, "torch, Python and C++": of_torch("all"), "torch, Python": of_torch("python")}
+    after = {ATTACHED: Training.timed, "ours": ours(), "ours, no stacks of frees": ours(free_stacks=False)}
+    return before, after
 
 
 def events_of_step(training):
@@ -98,32 +103,32 @@ def events_of_step(training):
     return events
 
 
-def measure(name, shape, folder):
-    import torch
-
-    training = Training(*shape)
-    for _ in range(3):
-        training.timed()
-    path = os.path.join(folder, "step.swv")
-    runs = contenders(torch, path)
+def measure(training, runs):
+    """What each takes, in turn."""
     times = {contender: ([], []) for contender in runs}
+    # The first round warms up. It has ours come, where that is among them.
     for round_ in range(ROUNDS + 1):
         for contender, run in runs.items():
             launched, done = run(training)
             if round_:
                 times[contender][0].extend(launched)
                 times[contender][1].extend(done)
-    found = {
+    return {
         contender: {"launch": figures.least_and_middle(pair[0]), "step": figures.least_and_middle(pair[1])}
         for contender, pair in times.items()
     }
+
+
+def show(name, events, before, after):
+    found = {**before, **after}
     rows = []
     for contender, figure in found.items():
+        base = found[ATTACHED if contender in after and contender != ATTACHED else NONE]
         row = [contender]
         for part in ("step", "launch"):
-            slowdown = figure[part]["median"] / found["none"][part]["median"]
+            slowdown = figure[part]["median"] / base[part]["median"]
             figure[part]["slowdown"] = slowdown
-            least = figure[part]["min"] / found["none"][part]["min"]
+            least = figure[part]["min"] / base[part]["min"]
             row += [
                 figures.number(figure[part]["min"]),
                 figures.number(figure[part]["median"]),
@@ -131,7 +136,6 @@ def measure(name, shape, folder):
                 f"{least:.3f}x",
             ]
         rows.append(row)
-    events = events_of_step(training)
     header = ["", "step min", "median", "to none", "(min)", "launch min", "median", "to none", "(min)"]
     figures.print_table(f"{name}: ms of a step, {events:,} events of memory in one", header, rows)
     return {"events": events, **found}
@@ -140,14 +144,31 @@ def measure(name, shape, folder):
 def main():
     found = {"machine": figures.machine()}
     print(found["machine"])
+    import torch
+
     with tempfile.TemporaryDirectory(prefix="stackweave-") as folder:
+        first, second = contenders(torch, os.path.join(folder, "step.swv"))
+        measured = {}
         for name, shape in SHAPES.items():
-            try:
-                found[name] = measure(name, shape, folder)
-            except Exception as error:
-                found[name] = {"failed": repr(error)}
-                print(f"{name} failed: {error!r}")
+            with reported(name, found):
+                training = Training(*shape)
+                for _ in range(3):
+                    training.timed()
+                measured[name] = (training, events_of_step(training), measure(training, first))
+        for name, (training, events, before) in measured.items():
+            with reported(name, found):
+                found[name] = show(name, events, before, measure(training, second))
             figures.write(sys.argv[1] if len(sys.argv) > 1 else None, found)
+
+
+@contextlib.contextmanager
+def reported(name, found):
+    """A shape that fails is no reason to leave out the others."""
+    try:
+        yield
+    except Exception as error:
+        found[name] = {"failed": repr(error)}
+        print(f"{name} failed: {error!r}")
 
 
 if __name__ == "__main__":
