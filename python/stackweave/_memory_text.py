@@ -78,17 +78,24 @@ def _places(rows: tuple[UsageRow, ...]) -> Iterator[_Place]:
         yield _Place(frames, f"  ({', '.join(notes)})" if notes else "")
 
 
+#: A call that goes through more native modules is shown by where it enters the first.
+MOST_MODULES = 2
+
+
 def without_insides(stack: Iterable[Frame]) -> Iterator[Frame]:
     """Of what a native module does inside only where it was entered, and of the innermost also who took the memory."""
     is_innermost = True
-    for module, group in groupby(stack, key=lambda frame: frame.module if frame.kind == "native" else None):
+    for is_native, group in groupby(stack, key=lambda frame: frame.kind == "native"):
         frames = list(group)
-        if module is None:
+        modules = [list(inside) for _, inside in groupby(frames, key=lambda frame: frame.module)]
+        if not is_native:
             yield from frames
-        else:
-            if is_innermost and len(frames) > 1:
-                yield frames[0]
+        elif len(modules) > MOST_MODULES:
             yield frames[-1]
+        else:
+            if is_innermost and len(modules[0]) > 1:
+                yield frames[0]
+            yield from (inside[-1] for inside in modules)
         is_innermost = False
 
 

@@ -22,6 +22,10 @@ def usable_torch() -> Any:
         torch = importlib.import_module("torch")
     except ImportError as error:
         raise StackweaveError(f"recording CUDA's memory needs torch, which can't be imported: {error}") from None
+    if not hasattr(torch, "version"):
+        raise StackweaveError(
+            f"recording CUDA's memory needs torch, and what is imported by that name is none: {torch}"
+        )
     if getattr(torch.version, "hip", None):
         raise StackweaveError(
             f"this torch ({torch.__version__}) is one for ROCm: only memory of CUDA devices can be recorded"
