@@ -8,6 +8,7 @@
 //! first event may map a page, and asks to be told of the thread's end.
 
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -45,12 +46,14 @@ pub(crate) struct Block {
     pub(crate) random: Cell<u64>,
     /// The bits of the thread's tag; 0: none.
     pub(crate) tag: AtomicU64,
+    /// What a host gave back last on this thread, and the stack of that.
+    pub(crate) last_free: Cell<(u64, u64)>,
     tid: AtomicU32,
     use_of: AtomicU32,
     next: AtomicPtr<Block>,
-    /// What a host gave back last on this thread, and the stack of that.
-    pub(crate) last_free: Cell<(u64, u64)>,
 }
+
+const _: () = assert!(offset_of!(Block, next) == 64, "what events touch is one cache line");
 
 // SAFETY: the cells are the thread's alone; the rest are atomics.
 unsafe impl Sync for Block {}
@@ -74,6 +77,11 @@ impl Block {
     #[inline(always)]
     pub(crate) fn for_this_thread() -> Option<&'static Self> {
         Self::of_this_thread().or_else(attach)
+    }
+
+    /// The number that the system has for its thread.
+    pub(crate) fn thread(&self) -> u32 {
+        self.tid.load(Ordering::Relaxed)
     }
 
     /// The thread's `errno`.
@@ -122,6 +130,7 @@ impl Block {
             self.tid.store(tid, Ordering::Relaxed);
             self.left.store(NOT_BEGUN, Ordering::Relaxed);
             self.tag.store(0, Ordering::Relaxed);
+            self.last_free.set((0, 0));
         }
         taken
     }

@@ -206,8 +206,16 @@ impl Books {
     }
 
     pub(crate) fn live_blocks(&self) -> Vec<BlockOrigin> {
-        let of_book = |book| Book::blocks(book).map(move |block| self.origin(book, block));
-        self.all.iter().flat_map(of_book).collect()
+        self.blocks_of(&self.all).collect()
+    }
+
+    /// Those of devices: the process's own may be very many.
+    pub(crate) fn device_blocks(&self) -> impl Iterator<Item = BlockOrigin> {
+        self.blocks_of(self.all.get(1..).unwrap_or_default())
+    }
+
+    fn blocks_of<'b>(&'b self, books: &'b [Book]) -> impl Iterator<Item = BlockOrigin> + 'b {
+        books.iter().flat_map(move |book| book.ledger.blocks().map(move |block| self.origin(book, block)))
     }
 
     fn origin(&self, book: &Book, block: Block) -> BlockOrigin {
@@ -226,11 +234,5 @@ impl Books {
     pub(crate) fn bytes_used(&self) -> usize {
         let labels = self.labels.words.capacity() * 8 + self.labels.numbers.capacity() * 16;
         self.all.iter().map(|book| book.ledger.bytes_used()).sum::<usize>() + labels + self.tags.capacity() * 4
-    }
-}
-
-impl Book {
-    fn blocks(&self) -> impl Iterator<Item = Block> {
-        self.ledger.blocks()
     }
 }

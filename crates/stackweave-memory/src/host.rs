@@ -52,6 +52,7 @@ pub(crate) fn tell_at(place: usize, what: HostEvent, block: &HostBlock, text: Op
         return;
     }
     let Some(event) = Event::begin(place) else { return };
+    let errno = event.block.errno();
     let is_on = matches!(way, way::ALL | way::SAMPLED);
     match what {
         HostEvent::Allocate if is_on => take(&event, way, what, block, || event.stack()),
@@ -60,13 +61,16 @@ pub(crate) fn tell_at(place: usize, what: HostEvent, block: &HostBlock, text: Op
         HostEvent::FreeCompleted if !is_sampled(way) => complete(&event, block),
         HostEvent::Segment | HostEvent::SegmentMap if is_on => record(&event, what, block, event.stack()),
         HostEvent::SegmentFree | HostEvent::SegmentUnmap => record(&event, what, block, free_stack(&event)),
+        HostEvent::SegmentPresent if is_on => record(&event, what, block, host_words::stack_of_before()),
         HostEvent::Allocate
         | HostEvent::Present
         | HostEvent::FreeCompleted
         | HostEvent::Segment
+        | HostEvent::SegmentPresent
         | HostEvent::SegmentMap => {}
         _ => HostWords { what, block, text }.record(&event),
     }
+    event.block.set_errno(errno);
 }
 
 #[inline(always)]
@@ -91,6 +95,8 @@ fn take(event: &Event, way: usize, what: HostEvent, block: &HostBlock, stack: im
 
 #[inline(always)]
 fn give(event: &Event, way: usize, what: HostEvent, block: &HostBlock) {
+    // Of a sampled block the completion is not told: its free is one event.
+    let what = if is_sampled(way) { HostEvent::Free } else { what };
     let key = block.key();
     if !is_sampled(way) || sampled_blocks::may_hold(key) && sampled_blocks::remove(key) {
         let stack = free_stack(event);

@@ -75,7 +75,7 @@ impl HostEvent {
         if number == 0 || number as usize > Self::ALL.len() { None } else { Some(Self::ALL[number as usize - 1]) }
     }
 
-    /// Its place among those of blocks.
+    /// Its place in [`HostEvent::ALL`].
     #[inline]
     pub(crate) const fn place(self) -> usize {
         self as usize - 1

@@ -1,10 +1,12 @@
 //! What a host tells rarely: of its accounts, of what was there before, of failures.
+//!
+//! Allocates and locks: not for signal handlers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use stackweave_core::{EventKind, RawFrame};
+use stackweave_core::RawFrame;
 use stackweave_store::label;
 
 use crate::entry::Event;
@@ -17,8 +19,11 @@ const BEFORE: &str = "allocated before the recording";
 /// What an account that is asked for is called.
 const SNAPSHOT: &str = "snapshot";
 
-/// The stacks of all live blocks of devices, by device and address, while an account is told.
-static STACKS: Mutex<Option<HashMap<(i64, u64), u64>>> = Mutex::new(None);
+/// The stacks of all live blocks of devices, by device and address.
+type Stacks = HashMap<(i64, u64), u64>;
+
+/// Those of each account that is being told, by the thread that tells it.
+static STACKS: Mutex<BTreeMap<u32, Stacks>> = Mutex::new(BTreeMap::new());
 
 /// An event with all that it says.
 #[derive(Clone, Copy, Debug)]
@@ -36,10 +41,6 @@ impl HostWords<'_> {
         let HostBlock { address, size, stream, pool, asked, flags, .. } = *self.block;
         let device = self.block.device.cast_unsigned();
         match self.what {
-            HostEvent::SegmentPresent => {
-                let words = [address, size, stack_of_before(), device, stream, pool];
-                recorder.record_fixed(kinds.host[self.what.place()], words);
-            }
             HostEvent::Snapshot => {
                 recorder.record_fixed(kinds.snapshot, [word(SNAPSHOT), size, event.stack(), device]);
             }
@@ -59,19 +60,21 @@ impl HostWords<'_> {
                 }
             }
             HostEvent::StateBegin => {
-                *stacks() = recorder.ask(|observer| observer.downcast_ref().map(stacks_of_blocks)).flatten();
+                let known = recorder.ask(|observer| observer.downcast_ref().map(stacks_of_blocks)).flatten();
+                stacks().insert(event.block.thread(), known.unwrap_or_default());
                 recorder.record_fixed(kinds.state, [1, flags]);
             }
             HostEvent::SegmentState => {
                 recorder.record_fixed(kinds.segment_state, [address, size, 0, device, stream, pool, flags]);
             }
             HostEvent::BlockState => {
-                let known = |stacks: &HashMap<_, u64>| stacks.get(&(self.block.device, address)).copied();
-                let stack = if flags & 1 == 0 { 0 } else { stacks().as_ref().and_then(known).unwrap_or(0) };
+                let known = |stacks: &Stacks| stacks.get(&(self.block.device, address)).copied();
+                let known = || stacks().get(&event.block.thread()).and_then(known).unwrap_or(0);
+                let stack = if flags & 1 == 0 { 0 } else { known() };
                 recorder.record_fixed(kinds.block_state, [address, size, stack, device, stream, pool, asked, flags]);
             }
             HostEvent::StateEnd => {
-                *stacks() = None;
+                stacks().remove(&event.block.thread());
                 recorder.record_fixed(kinds.state, [2, flags]);
             }
             // These are recorded where they are told.
@@ -82,19 +85,27 @@ impl HostWords<'_> {
             | HostEvent::SegmentFree
             | HostEvent::FreeRequested
             | HostEvent::FreeCompleted
+            | HostEvent::SegmentPresent
             | HostEvent::SegmentMap
             | HostEvent::SegmentUnmap => {}
         }
     }
 }
 
-fn stacks() -> std::sync::MutexGuard<'static, Option<HashMap<(i64, u64), u64>>> {
+/// Accounts that were not told to their end are over.
+pub(crate) fn forget_accounts() {
+    stacks().clear();
+}
+
+fn stacks() -> MutexGuard<'static, BTreeMap<u32, Stacks>> {
     STACKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn stacks_of_blocks(ledgers: &LedgerObserver) -> HashMap<(i64, u64), u64> {
-    let blocks = ledgers.live_blocks().into_iter().filter(|block| block.device != EventKind::OWN_DEVICE);
-    blocks.filter_map(|block| Some(((block.device, block.address), block.stack?.get().into()))).collect()
+fn stacks_of_blocks(ledgers: &LedgerObserver) -> Stacks {
+    ledgers
+        .device_blocks()
+        .filter_map(|block| Some(((block.device, block.address), block.stack?.get().into())))
+        .collect()
 }
 
 fn word(name: &str) -> u64 {

@@ -160,6 +160,11 @@ impl LedgerObserver {
         self.books.live_blocks()
     }
 
+    /// Those of devices.
+    pub(crate) fn device_blocks(&self) -> impl Iterator<Item = BlockOrigin> {
+        self.books.device_blocks()
+    }
+
     /// Adds a snapshot to the recording. False if its kinds are not declared.
     pub fn write_snapshot(&mut self, ticks: u64, notes: &mut Notes) -> bool {
         let [Some(usage), Some(sizes), Some(total)] = self.usage else { return false };

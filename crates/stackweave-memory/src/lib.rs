@@ -7,7 +7,8 @@
 //! | file | holds | |
 //! |---|---|---|
 //! | `linux/told.rs`, `linux/*_functions.rs` | the hooks | hot |
-//! | `entry.rs`, `host.rs`, `python_blocks.rs` | what an event does; `host_words.rs` for what hosts tell rarely | hot |
+//! | `entry.rs`, `host.rs`, `python_blocks.rs` | what an event does | hot |
+//! | `host_words.rs` | what hosts tell rarely | |
 //! | `state.rs`, `blocks.rs` | whether events are told, and what each thread has of its own | hot |
 //! | `sampler.rs`, `sampled_blocks.rs` | which allocations are told, where some are chosen | hot |
 //! | `memory.rs` | what programs call | |

@@ -15,7 +15,7 @@ use crate::options::{MemoryOptions, Mode};
 use crate::quiet::Quiet;
 use crate::state::{self, Active, way};
 use crate::stats::MemoryStats;
-use crate::{platform, sampled_blocks, sampler, sink};
+use crate::{host_words, platform, sampled_blocks, sampler, sink};
 
 /// Records what the process allocates, until it is stopped or dropped. There is one at a time.
 #[derive(Debug)]
@@ -124,6 +124,7 @@ impl Memory {
         sink::withdraw();
         platform::remove();
         state::retire();
+        host_words::forget_accounts();
         state::give_back();
     }
 

@@ -1,5 +1,7 @@
 //! What a host tells.
 
+use std::hint::black_box;
+
 use super::recorded::{Running, Seen, record};
 use crate::{HostBlock, HostEvent, MemoryOptions, Mode, Quiet, tell_host};
 
@@ -110,18 +112,31 @@ fn what_happens_rarely_is_told_by_its_name() {
     assert_eq!(named, [true, false]);
 }
 
+#[inline(never)]
+fn request() {
+    tell(HostEvent::FreeRequested, black_box(0x1000), 0);
+    black_box(());
+}
+
+#[inline(never)]
+fn complete() {
+    tell(HostEvent::FreeCompleted, black_box(0x1000), 0);
+    black_box(());
+}
+
 #[test]
 fn a_free_that_completes_at_once_has_the_stack_of_its_request() {
     let options = MemoryOptions { free_stacks: true, own_memory: false, ..MemoryOptions::default() };
     let seen = record(options, |_| {
-        for event in [HostEvent::FreeRequested, HostEvent::FreeCompleted, HostEvent::FreeCompleted] {
-            tell(event, 0x1000, 0);
-        }
+        request();
+        complete();
+        complete();
     });
     let stacks: Vec<_> =
         seen.iter().filter(|event| event.kind.starts_with("host")).map(|event| &event.frames).collect();
     assert!(stacks.iter().all(|frames| frames.len() > 3));
     assert_eq!(stacks[0], stacks[1]);
+    assert_ne!(stacks[1], stacks[2], "the second one is not of that request");
     assert!(seen.iter().all(|event| event.kind.starts_with("host") || event.kind.starts_with("memory")));
 }
 
@@ -133,7 +148,59 @@ fn of_samples_each_device_has_its_own() {
         tell(HostEvent::Free, 0x5000, 1);
         tell(HostEvent::Free, 0x5000, 0);
         tell(HostEvent::Free, 0x5000, 0);
+        tell(HostEvent::Present, 0x6000, 1);
+        tell(HostEvent::FreeRequested, 0x6000, 1);
+        tell(HostEvent::FreeCompleted, 0x6000, 1);
     });
-    let kinds: Vec<_> = of_host(&seen).iter().map(|(kind, words)| ((*kind).to_owned(), words[2])).collect();
-    assert_eq!(kinds, [("host-present".to_owned(), 0), ("host-free".to_owned(), 0)]);
+    let kinds: Vec<_> = of_host(&seen).iter().map(|(kind, words)| (*kind, words[2])).collect();
+    assert_eq!(kinds, [("host-present", 0), ("host-free", 0), ("host-present", 1), ("host-free", 1)]);
+}
+
+#[test]
+fn while_paused_only_what_goes_away_is_told() {
+    let seen = record(MemoryOptions::default(), |memory| {
+        memory.pause();
+        for event in HostEvent::ALL.into_iter().take(HostEvent::OF_BLOCKS) {
+            tell(event, 0x1000, 0);
+        }
+    });
+    let kinds: Vec<_> = of_host(&seen).into_iter().map(|(kind, _)| kind).collect();
+    let expected = ["host-free", "segment-free", "host-free-requested", "host-free-completed", "segment-unmap"];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn accounts_of_two_threads_do_not_end_each_other() {
+    let running = Running::start_observed(MemoryOptions { own_memory: false, ..MemoryOptions::default() });
+    tell(HostEvent::Allocate, 0x1000, 0);
+    tell(HostEvent::StateBegin, 0, 0);
+    let other = std::thread::spawn(|| {
+        tell(HostEvent::BlockState, 0x1000, 0);
+        tell(HostEvent::StateBegin, 0, 0);
+        tell(HostEvent::StateEnd, 0, 0);
+    });
+    assert!(other.join().is_ok());
+    tell(HostEvent::BlockState, 0x1000, 0);
+    let seen = running.stop();
+    let stacks = |kind: &str| -> Vec<_> {
+        seen.iter().filter(|event| event.kind == kind).map(|event| event.frames.clone()).collect()
+    };
+    let (taken, told) = (stacks("host-allocate"), stacks("block-state"));
+    assert!(told.len() == 2 && told.contains(&taken[0]), "{told:?}");
+    assert!(told.contains(&Vec::new()), "nobody has begun an account there: {told:?}");
+}
+
+#[test]
+fn errno_stays_as_it_was() {
+    record(MemoryOptions::default(), |_| {
+        for event in HostEvent::ALL {
+            // SAFETY: this thread's own.
+            let errno = unsafe {
+                *libc::__errno_location() = 77;
+                tell_host(event, &block(0x1000, 0), Some("words of its own"));
+                *libc::__errno_location()
+            };
+            assert_eq!(errno, 77, "{event:?}");
+        }
+    });
 }
