@@ -58,6 +58,8 @@ pub use extra_frames::{stackweave_extra_frames, stackweave_register_extra_frames
 pub use frame::{stackweave_frame, stackweave_kind};
 pub use last_error::stackweave_last_error;
 pub use location::{stackweave_location, stackweave_locations, stackweave_locations_add};
+#[doc(hidden)]
+pub use memory_block::has_sink;
 pub use memory_block::{
     stackweave_alloc, stackweave_block, stackweave_event, stackweave_free, stackweave_segment, stackweave_segment_free,
     stackweave_set_memory_sink, stackweave_tell,

@@ -1,7 +1,7 @@
 //! Blocks of a host's own allocator.
 //!
-//! Hot file: no allocation when warm, no lock but as the recorder waits for room, no GIL. So it says nothing by
-//! [`crate::last_error`].
+//! Hot file: no allocation when warm, no lock but as the recorder waits for room, but for accounts and new texts; no GIL.
+//! So it says nothing by [`crate::last_error`].
 
 use std::ffi::{c_char, c_void};
 use std::hint::black_box;
@@ -98,11 +98,40 @@ pub enum stackweave_event {
     STACKWEAVE_EVENT_STATE_END = 18,
 }
 
+const _: () = {
+    let known = [
+        (stackweave_event::STACKWEAVE_EVENT_ALLOC, HostEvent::Allocate),
+        (stackweave_event::STACKWEAVE_EVENT_FREE, HostEvent::Free),
+        (stackweave_event::STACKWEAVE_EVENT_SEGMENT, HostEvent::Segment),
+        (stackweave_event::STACKWEAVE_EVENT_SEGMENT_FREE, HostEvent::SegmentFree),
+        (stackweave_event::STACKWEAVE_EVENT_PRESENT, HostEvent::Present),
+        (stackweave_event::STACKWEAVE_EVENT_FREE_REQUESTED, HostEvent::FreeRequested),
+        (stackweave_event::STACKWEAVE_EVENT_FREE_COMPLETED, HostEvent::FreeCompleted),
+        (stackweave_event::STACKWEAVE_EVENT_SEGMENT_PRESENT, HostEvent::SegmentPresent),
+        (stackweave_event::STACKWEAVE_EVENT_SEGMENT_MAP, HostEvent::SegmentMap),
+        (stackweave_event::STACKWEAVE_EVENT_SEGMENT_UNMAP, HostEvent::SegmentUnmap),
+        (stackweave_event::STACKWEAVE_EVENT_SNAPSHOT, HostEvent::Snapshot),
+        (stackweave_event::STACKWEAVE_EVENT_OUT_OF_MEMORY, HostEvent::OutOfMemory),
+        (stackweave_event::STACKWEAVE_EVENT_ANNOTATE, HostEvent::Annotate),
+        (stackweave_event::STACKWEAVE_EVENT_TAG, HostEvent::Tag),
+        (stackweave_event::STACKWEAVE_EVENT_STATE_BEGIN, HostEvent::StateBegin),
+        (stackweave_event::STACKWEAVE_EVENT_SEGMENT_STATE, HostEvent::SegmentState),
+        (stackweave_event::STACKWEAVE_EVENT_BLOCK_STATE, HostEvent::BlockState),
+        (stackweave_event::STACKWEAVE_EVENT_STATE_END, HostEvent::StateEnd),
+    ];
+    assert!(known.len() == HostEvent::ALL.len());
+    let mut at = 0;
+    while at < known.len() {
+        assert!(known[at].0 as u32 == known[at].1 as u32, "an event has one number, in C and here");
+        at += 1;
+    }
+};
+
 /// Where another copy in this process wants to have told what hosts of this one do; null: nowhere.
 static SINK: AtomicPtr<MemorySink> = AtomicPtr::new(ptr::null_mut());
 
-/// Whether another copy is told.
-pub(crate) fn has_sink() -> bool {
+/// Whether another copy is told what hosts of this one do: it records. Not for C.
+pub fn has_sink() -> bool {
     !SINK.load(Ordering::Acquire).is_null()
 }
 

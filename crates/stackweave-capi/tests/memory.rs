@@ -11,12 +11,14 @@ use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{INCLUDE, compilers, example, library_folder, run, static_library, workshop};
+use stackweave::stackweave_event::{STACKWEAVE_EVENT_ALLOC, STACKWEAVE_EVENT_FREE};
 use stackweave::stackweave_status::{STACKWEAVE_BAD_ARGUMENT, STACKWEAVE_BUSY, STACKWEAVE_NO_RECORDING, STACKWEAVE_OK};
 use stackweave::{
     STACKWEAVE_MEMORY_AGGREGATE, STACKWEAVE_MEMORY_NO_MAPPINGS, STACKWEAVE_MEMORY_OVERWRITE, stackweave_alloc,
     stackweave_block, stackweave_free, stackweave_last_error, stackweave_memory_get_usage, stackweave_memory_options,
     stackweave_memory_pause, stackweave_memory_resume, stackweave_memory_snapshot, stackweave_memory_start,
     stackweave_memory_stop, stackweave_memory_usage, stackweave_segment, stackweave_segment_free, stackweave_status,
+    stackweave_tell,
 };
 use stackweave_profile::memory::{DeviceUsage, MemoryQuery, MemoryUsage, UsageSource, read_usage};
 use stackweave_recording::Recording;
@@ -146,6 +148,31 @@ fn segments_are_room_for_blocks_and_not_memory() {
         kinds.iter().filter(of_host).collect::<Vec<_>>(),
         ["segment", "host-allocate", "host-free", "segment-free"]
     );
+    std::fs::remove_file(path).expect("it is ours");
+}
+
+fn tell(what: u32, of: &stackweave_block) -> stackweave_status {
+    // SAFETY: a block with a true size, and nothing said of it.
+    unsafe { stackweave_tell(what, of, ptr::null()) }
+}
+
+#[test]
+fn what_happens_is_told_by_its_number() {
+    let _alone = alone();
+    let path = file("tell");
+    assert_eq!(start(&path, 0, STACKWEAVE_MEMORY_NO_MAPPINGS), STACKWEAVE_OK);
+    // SAFETY: null is refused.
+    assert_eq!(unsafe { stackweave_tell(1, ptr::null(), ptr::null()) }, STACKWEAVE_BAD_ARGUMENT);
+    let whole = block(0x1000, 64, 2);
+    assert_eq!([0, 19, u32::MAX].map(|what| tell(what, &whole)), [STACKWEAVE_BAD_ARGUMENT; 3]);
+    let first = std::mem::offset_of!(stackweave_block, text);
+    assert_eq!(tell(1, &stackweave_block { size: first - 8, ..whole }), STACKWEAVE_BAD_ARGUMENT);
+    assert_eq!(usage(2).allocations, 0);
+    assert_eq!(tell(STACKWEAVE_EVENT_ALLOC as u32, &stackweave_block { size: first, ..whole }), STACKWEAVE_OK);
+    assert_eq!((usage(2).live_blocks, usage(2).live_bytes), (1, 64));
+    assert_eq!(tell(STACKWEAVE_EVENT_FREE as u32, &whole), STACKWEAVE_OK);
+    assert_eq!((usage(2).live_blocks, usage(2).frees), (0, 1));
+    assert_eq!(stackweave_memory_stop(), STACKWEAVE_OK);
     std::fs::remove_file(path).expect("it is ours");
 }
 

@@ -15,7 +15,7 @@ use crate::{platform, state};
 
 /// What a copy of the C interface exports to be given a sink: a [`Set`].
 const SET: &CStr = c"stackweave_set_memory_sink";
-/// What a module that may record exports, and that is not a copy of the C interface: a [`Provide`].
+/// What the Python module exports, beside its own copy of the C interface: a [`Provide`].
 const PROVIDER: &CStr = c"stackweave_memory_sink";
 
 /// A block, as copies tell each other of it.

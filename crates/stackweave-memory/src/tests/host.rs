@@ -1,6 +1,10 @@
 //! What a host tells.
 
 use std::hint::black_box;
+use std::sync::Arc;
+
+use stackweave_capture::register_source;
+use stackweave_core::{FrameSource, RawFrame, SourceKind, SourceLocation, SourceWalk, SourceWalked};
 
 use super::recorded::{Running, Seen, record};
 use crate::{HostBlock, HostEvent, MemoryOptions, Mode, Quiet, tell_host};
@@ -190,9 +194,29 @@ fn accounts_of_two_threads_do_not_end_each_other() {
     assert!(told.contains(&Vec::new()), "nobody has begun an account there: {told:?}");
 }
 
+/// A source of frames that spoils `errno`, as anything may that is called.
+struct Spoiler;
+
+impl FrameSource for Spoiler {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Script
+    }
+
+    fn walk(&self, _walk: SourceWalk<'_>) -> SourceWalked {
+        // SAFETY: this thread's own.
+        unsafe { *libc::__errno_location() = libc::EAGAIN };
+        SourceWalked::default()
+    }
+
+    fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
+        None
+    }
+}
+
 #[test]
 fn errno_stays_as_it_was() {
-    record(MemoryOptions::default(), |_| {
+    record(MemoryOptions { free_stacks: true, ..MemoryOptions::default() }, |_| {
+        let _source = register_source(Arc::new(Spoiler)).unwrap();
         for event in HostEvent::ALL {
             // SAFETY: this thread's own.
             let errno = unsafe {

@@ -108,6 +108,10 @@ impl MemoryRecorder {
         if self.memory.get().is_some() {
             return Err(StackweaveError::new_err("a memory recorder can be started once"));
         }
+        if stackweave::has_sink() {
+            let said = "another copy of Stackweave in this process records memory: stop that recording first";
+            return Err(StackweaveError::new_err(said));
+        }
         quietly(py, || {
             let recorder = self.feed.get().recorder()?.clone();
             let options = self.setting.options.clone();
