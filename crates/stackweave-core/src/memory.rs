@@ -113,6 +113,20 @@ impl Allocator {
 impl EventKind {
     /// The device that stands for the process's own memory.
     pub const OWN_DEVICE: i64 = -1;
+    /// In the number of a pool: it is one of a graph, whose number is the rest.
+    pub const POOL_OF_GRAPH: u64 = 1 << 63;
+    /// The state of an account that begins.
+    pub const ACCOUNT_BEGINS: u64 = 1;
+    /// The state of one that ends.
+    pub const ACCOUNT_ENDS: u64 = 2;
+    /// In the flags of a segment: it is for large blocks.
+    pub const SEGMENT_IS_LARGE: u64 = 1;
+    /// In the flags of a segment: it may grow.
+    pub const SEGMENT_GROWS: u64 = 2;
+    /// In the flags of a block: it belongs to the program.
+    pub const BLOCK_IS_ALLOCATED: u64 = 1;
+    /// In the flags of a block: the program or a device uses it.
+    pub const BLOCK_IS_ACTIVE: u64 = 2;
 
     /// Memory is given back, on this stack: `free-at(address, stack)`.
     pub const FREE_AT: Self = Self::known("free-at", Role::Free, const { &[ADDRESS, STACK] });
@@ -156,7 +170,7 @@ impl EventKind {
     /// The program says something of a block: `host-annotate(frame, address, stack, device)`.
     pub const HOST_ANNOTATE: Self =
         Self::known("host-annotate", Role::Instant, const { &[FRAME, ADDRESS, STACK, DEVICE] });
-    /// A host's account of all its segments and blocks begins (1) or ends (2): `host-state(state, reason)`.
+    /// A host's account of all its segments and blocks begins or ends: `host-state(state, reason)`.
     pub const HOST_STATE: Self = Self::known(
         "host-state",
         Role::State,

@@ -153,6 +153,8 @@ fn segments_are_those_of_the_account() {
     tape.account((MAIN_THREAD, 30_000));
     let Some(snapshot) = snapshot(tape) else { return };
     assert_segments(&snapshot, &of_account());
+    let tags: Vec<_> = [0, 1].map(|segment| &snapshot["segments"][segment]["blocks"]).into();
+    assert_eq!((&tags[0][1]["user_metadata"], tags[1][0].get("user_metadata")), (&json!("forward"), None));
     assert_eq!(entries(&snapshot["device_traces"][0]).len(), 13, "an account is no event");
 }
 

@@ -43,19 +43,6 @@ pub(crate) struct Told {
     pub(crate) flags: u64,
 }
 
-impl Told {
-    /// An account begins.
-    pub(crate) const BEGINS: u64 = 1;
-    /// A segment is for large blocks.
-    pub(crate) const LARGE: u64 = 1;
-    /// A segment may grow.
-    pub(crate) const EXPANDABLE: u64 = 2;
-    /// A block belongs to the program.
-    pub(crate) const ALLOCATED: u64 = 1;
-    /// A block is in use, by the program or a device.
-    pub(crate) const ACTIVE: u64 = 2;
-}
-
 /// Where the values of a kind of a host are.
 #[derive(Debug)]
 pub(crate) struct HostKind {

@@ -99,9 +99,9 @@ impl<T: Copy> LiveMemory<T> {
         Some(piece).filter(|piece| address < piece.end())
     }
 
-    /// Whether a block of this device begins at an address.
-    pub(crate) fn has_block(&self, device: i64, address: u64) -> bool {
-        self.blocks.contains_key(&(device, address))
+    /// The block of this device that begins at an address.
+    pub(crate) fn block_at(&self, device: i64, address: u64) -> Option<&Piece<T>> {
+        self.blocks.get(&(device, address))
     }
 
     /// All that is taken.

@@ -16,7 +16,7 @@ mod visit;
 use std::rc::Rc;
 
 pub(crate) use details::Details;
-pub(crate) use host::{Tells, Told};
+pub(crate) use host::{HostKind, Tells, Told};
 pub(crate) use kinds::{Kinds, text_of};
 pub(crate) use live::{LiveMemory, Piece};
 pub(crate) use memory::{Given, Held, Taken};

@@ -85,14 +85,14 @@ impl CudaTape {
 
     pub fn account_of_first(&mut self, at: At) {
         let stacks = self.stacks();
-        let Stacks { before, step, load, .. } = &stacks;
+        let Stacks { before, load, .. } = &stacks;
         self.segment(at, (0x10_0000, 2 * MIB), (before, FIRST), 0);
         self.block(at, (0x10_0000, 512, 500), (&[], FIRST), 0);
         self.block(at, (0x10_0200, 512, 100), (load, FIRST), 3);
         self.block(at, (0x10_0400, 2 * MIB - 1024, 0), (&[], FIRST), 0);
-        // As the recorder tells it: without a stack.
+        // As the recorder tells them: without a stack.
         self.segment(at, (0x100_0000, 20 * MIB), (&[], OF_GRAPH), 1);
-        self.block(at, (0x100_0000, MIB, 1_000_000), (step, OF_GRAPH), 2);
+        self.block(at, (0x100_0000, MIB, 1_000_000), (&[], OF_GRAPH), 2);
         self.block(at, (0x110_0000, 19 * MIB, 0), (&[], OF_GRAPH), 0);
     }
 

@@ -108,7 +108,8 @@ pub fn devices(pid: u32) -> DeviceTape {
     tape.block_state(510, (base, 12 * MIB, 12 * MIB), 3, &before);
     tape.block_state(510, (base + 12 * MIB, 8 * MIB, 0), 0, &[]);
     tape.segment_state(510, (base + 32 * MIB, 20 * MIB, 0), 1);
-    tape.block_state(510, (base + 32 * MIB, 10 * MIB, 10 * MIB - 100), 2, &[load, main]);
+    // The recorder has no stack for what was given back.
+    tape.block_state(510, (base + 32 * MIB, 10 * MIB, 10 * MIB - 100), 2, &[]);
     tape.block_state(510, (base + 42 * MIB, 5 * MIB, 5 * MIB), 3, &[step, main]);
     tape.block_state(510, (base + 47 * MIB, 5 * MIB, 0), 0, &[]);
     tape.account(510, 2, 1);

@@ -93,10 +93,6 @@ struct Kind {
 }
 
 const NOWHERE: u8 = u8::MAX;
-const BEGINS: u64 = 1;
-const ENDS: u64 = 2;
-const ALLOCATED: u64 = 1;
-const ACTIVE: u64 = 2;
 
 impl DeviceKinds {
     /// The kinds of a section; `None` if none of them is about a device.
@@ -129,14 +125,15 @@ impl DeviceKinds {
                 DeviceEvent::OutOfMemory { device, size, free: word(kind.free), stack, pool }
             }
             What::Account => match word(kind.state) {
-                BEGINS => DeviceEvent::AccountBegins { reason: word(kind.reason) },
-                ENDS => DeviceEvent::AccountEnds,
+                EventKind::ACCOUNT_BEGINS => DeviceEvent::AccountBegins { reason: word(kind.reason) },
+                EventKind::ACCOUNT_ENDS => DeviceEvent::AccountEnds,
                 _ => return None,
             },
             What::Segment => DeviceEvent::Segment(room),
             What::Block => {
                 let flags = word(kind.flags);
-                let (is_allocated, is_active) = (flags & ALLOCATED != 0, flags & ACTIVE != 0);
+                let is = |flag: u64| flags & flag != 0;
+                let (is_allocated, is_active) = (is(EventKind::BLOCK_IS_ALLOCATED), is(EventKind::BLOCK_IS_ACTIVE));
                 DeviceEvent::Block { room, asked: word(kind.asked), is_allocated, is_active }
             }
         })

@@ -2,6 +2,8 @@
 
 use core::mem;
 
+use stackweave_core::EventKind;
+
 use crate::activity::{Held, Piece, Taken, Tells, Told};
 use crate::formats::pytorch::ranges::Clusters;
 use crate::formats::pytorch::segments::{Block, BlockState, Segment, filled};
@@ -34,15 +36,15 @@ impl Account {
         let Told { address, size, stream, pool, stack, .. } = *row;
         let mut origin = Origin { stack, stream, pool, ..Origin::default() };
         if row.tells == Tells::SegmentState {
-            origin.is_large = row.flags & Told::LARGE != 0;
-            origin.is_expandable = row.flags & Told::EXPANDABLE != 0;
+            origin.is_large = row.flags & EventKind::SEGMENT_IS_LARGE != 0;
+            origin.is_expandable = row.flags & EventKind::SEGMENT_GROWS != 0;
             self.segments.push(Segment { address, size, origin, blocks: Vec::new() });
             return;
         }
         let Some(segment) = self.segments.last_mut() else { return };
         let state = match row.flags {
-            flags if flags & Told::ALLOCATED != 0 => BlockState::Allocated,
-            flags if flags & Told::ACTIVE != 0 => BlockState::Pending,
+            flags if flags & EventKind::BLOCK_IS_ALLOCATED != 0 => BlockState::Allocated,
+            flags if flags & EventKind::BLOCK_IS_ACTIVE != 0 => BlockState::Pending,
             _ => BlockState::Free,
         };
         origin.asked = row.bytes;
@@ -71,7 +73,7 @@ impl Device {
         let Some(mut account) = self.account.take().filter(|account| !account.segments.is_empty()) else { return };
         account.segments.sort_by_key(|segment| segment.address);
         let known = mem::take(&mut self.live);
-        self.pending.clear();
+        let pending = mem::take(&mut self.pending);
         self.clusters = Clusters::default();
         for segment in &mut account.segments {
             // Who has got it an account may not say: events do.
@@ -83,7 +85,15 @@ impl Device {
             segment.blocks.sort_by_key(|block| block.address);
             segment.blocks = filled(&segment.blocks, address, address.saturating_add(size));
             self.put(Held::Segment(self.number), (address, size), origin);
-            for block in &segment.blocks {
+            for block in segment.blocks.iter_mut().filter(|block| block.state != BlockState::Free) {
+                // Nor does it say tags, nor the stack of a block that was given back.
+                let before = known.block_at(self.number, block.address).or_else(|| pending.get(&block.address));
+                if let Some(piece) = before {
+                    block.origin.tag = piece.value.tag;
+                    if block.origin.stack == 0 {
+                        block.origin.stack = piece.value.stack;
+                    }
+                }
                 let (held, at) = (Held::Block(self.number), (block.address, block.size));
                 match block.state {
                     BlockState::Allocated => self.put(held, at, block.origin),

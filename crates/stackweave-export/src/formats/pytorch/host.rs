@@ -98,7 +98,7 @@ impl Device {
             Tells::Present | Tells::SegmentPresent => {
                 // What has happened since then is newer.
                 let is_known = match held {
-                    Held::Block(device) => self.live.has_block(device, told.address),
+                    Held::Block(device) => self.live.block_at(device, told.address).is_some(),
                     _ => self.live.range_at(held, told.address).is_some(),
                 };
                 if !is_known {

@@ -168,9 +168,11 @@ fn segments(device: &Device) -> Vec<Segment> {
 /// A segment that grows is one, however it has grown. Whether the next one was a part of the last one, which it is from now on.
 fn grows(last: &mut (u64, u64, Origin), next: &(u64, u64, Origin)) -> bool {
     let (of, with) = (&last.2, &next.2);
-    let is_part = with.is_expandable && last.0 + last.1 == next.0 && (of.stream, of.pool) == (with.stream, with.pool);
+    let is_part = with.is_expandable
+        && last.0.checked_add(last.1) == Some(next.0)
+        && (of.stream, of.pool) == (with.stream, with.pool);
     if is_part {
-        last.1 += next.1;
+        last.1 = last.1.saturating_add(next.1);
         (last.2.is_large, last.2.is_expandable) = (of.is_large || with.is_large, true);
     }
     is_part

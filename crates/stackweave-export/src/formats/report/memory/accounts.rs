@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use stackweave_core::{EventKind, Field, FieldType};
+use stackweave_core::EventKind;
 use stackweave_recording::file::{Dictionary, Event};
+
+use crate::activity::{HostKind, Tells, Told};
 
 /// The last account of each device, by the place of the process.
 #[derive(Debug, Default)]
@@ -50,92 +52,49 @@ impl Accounts {
 #[derive(Debug)]
 pub(super) struct AccountReader {
     process: usize,
-    kinds: HashMap<u8, Kind>,
+    kinds: HashMap<u8, HostKind>,
     /// Those that have begun, by thread.
     open: HashMap<u32, (u64, BTreeMap<i64, Account>)>,
+    /// The stacks of all blocks that are not free, by device and address: an account has none for what was given back.
+    stacks: HashMap<(i64, u64), u32>,
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    Account,
-    Segment,
-    Block,
-}
-
-/// Which word says what; a place behind all of them if none does.
-#[derive(Debug)]
-struct Kind {
-    what: What,
-    address: usize,
-    size: usize,
-    stack: usize,
-    device: usize,
-    stream: usize,
-    pool: usize,
-    asked: usize,
-    flags: usize,
-    state: usize,
-}
-
-const BEGINS: u64 = 1;
-const ENDS: u64 = 2;
 
 impl AccountReader {
     pub(super) fn new(process: usize, dictionary: &Dictionary) -> Self {
-        let kinds = dictionary.kinds().filter_map(|(number, kind)| Some((number, Kind::of(kind)?)));
-        Self { process, kinds: kinds.collect(), open: HashMap::new() }
+        let kinds = dictionary.kinds().filter_map(|(number, kind)| Some((number, HostKind::of(kind)?)));
+        Self { process, kinds: kinds.collect(), open: HashMap::new(), stacks: HashMap::new() }
     }
 
     /// An event of the process.
     pub(super) fn see(&mut self, (thread, time_ns): (u32, u64), event: &Event<'_>, accounts: &mut Accounts) {
-        let Some(kind) = self.kinds.get(&event.kind) else { return };
-        let word = |place: usize| event.words.get(place).copied().unwrap_or(0);
-        if kind.what == What::Account {
-            match word(kind.state) {
-                BEGINS => drop(self.open.insert(thread, (time_ns, BTreeMap::new()))),
-                ENDS => {
-                    let (_, ended) = self.open.remove(&thread).unwrap_or_default();
-                    accounts.last.extend(ended.into_iter().map(|(device, account)| ((self.process, device), account)));
-                }
-                _ => {}
+        let Some(told) = self.kinds.get(&event.kind).map(|kind| kind.told(event)) else { return };
+        match told.tells {
+            Tells::Allocate | Tells::Present => drop(self.stacks.insert((told.device, told.address), told.stack)),
+            Tells::Free | Tells::FreeCompleted => drop(self.stacks.remove(&(told.device, told.address))),
+            Tells::State if told.flags == EventKind::ACCOUNT_BEGINS => {
+                self.open.insert(thread, (time_ns, BTreeMap::new()));
             }
-            return;
-        }
-        let Some((began, devices)) = self.open.get_mut(&thread) else { return };
-        let account = devices.entry(word(kind.device).cast_signed()).or_default();
-        account.time_ns = *began;
-        let (address, size, flags) = (word(kind.address), word(kind.size), word(kind.flags));
-        if kind.what == What::Segment {
-            let (stream, pool) = (word(kind.stream), word(kind.pool));
-            account.segments.push(Segment { address, size, stream, pool, flags, blocks: Vec::new() });
-        } else if let Some(segment) = account.segments.last_mut() {
-            let stack = u32::try_from(word(kind.stack)).unwrap_or(0);
-            segment.blocks.push(Block { address, size, asked: word(kind.asked), flags, stack });
+            Tells::State if told.flags == EventKind::ACCOUNT_ENDS => {
+                let (_, ended) = self.open.remove(&thread).unwrap_or_default();
+                accounts.last.extend(ended.into_iter().map(|(device, account)| ((self.process, device), account)));
+            }
+            Tells::SegmentState | Tells::BlockState => self.row(thread, &told),
+            _ => {}
         }
     }
-}
 
-impl Kind {
-    fn of(kind: &EventKind) -> Option<Self> {
-        let what = match &*kind.name {
-            "host-state" => What::Account,
-            "segment-state" => What::Segment,
-            "block-state" => What::Block,
-            _ => return None,
-        };
-        let place = |is_it: &dyn Fn(&Field) -> bool| kind.fields.iter().position(is_it).unwrap_or(usize::MAX);
-        let number = |name: &str| place(&|field| field.name == name && field.of == FieldType::Unsigned);
-        Some(Self {
-            what,
-            address: place(&|field| field.of == FieldType::Address),
-            size: number("size"),
-            stack: place(&|field| field.of == FieldType::Stack),
-            device: place(&|field| field.name == "device"),
-            stream: number("stream"),
-            pool: number("pool"),
-            asked: number("asked"),
-            flags: number("flags"),
-            state: number("state"),
-        })
+    fn row(&mut self, thread: u32, told: &Told) {
+        let Some((began, devices)) = self.open.get_mut(&thread) else { return };
+        let account = devices.entry(told.device).or_default();
+        account.time_ns = *began;
+        let Told { address, size, stream, pool, flags, .. } = *told;
+        if told.tells == Tells::SegmentState {
+            account.segments.push(Segment { address, size, stream, pool, flags, blocks: Vec::new() });
+        } else if let Some(segment) = account.segments.last_mut() {
+            let is_free = flags & (EventKind::BLOCK_IS_ALLOCATED | EventKind::BLOCK_IS_ACTIVE) == 0;
+            let known = || self.stacks.get(&(told.device, address)).copied().unwrap_or(0);
+            let stack = if told.stack != 0 || is_free { told.stack } else { known() };
+            segment.blocks.push(Block { address, size, asked: told.bytes, flags, stack });
+        }
     }
 }
