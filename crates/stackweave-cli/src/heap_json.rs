@@ -58,7 +58,7 @@ pub(crate) fn write(
         put("device_memory", heap_json_devices::devices(report, options));
     }
     if wants(HeapView::Leaks) {
-        put("from_before", json!({"blocks": report.from_before.0, "bytes": report.from_before.1}));
+        put("from_before", json!({"blocks": report.from_before.blocks, "bytes": report.from_before.bytes}));
     }
     put("remarks", json!(remarks));
     serde_json::to_writer_pretty(&mut *out, &Value::Object(whole))?;

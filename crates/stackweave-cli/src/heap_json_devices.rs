@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use stackweave_profile::memory::{
-    DeviceMemory, DevicePoint, DeviceState, MemoryReport, OutOfMemory, PoolHistory, pool_name, top_stacks,
+    DeviceMemory, DevicePoint, DeviceState, MemoryReport, OutOfMemory, PoolHistory, PoolState, pool_name, top_stacks,
 };
 use stackweave_profile::{HeapOptions, Profile, View};
 
@@ -49,7 +49,7 @@ fn pool(of: &PoolHistory) -> Value {
 }
 
 fn state(of: &DeviceState) -> Value {
-    let pools = of.pools.iter().map(|(pool, reserved, allocated, free)| {
+    let pools = of.pools.iter().map(|PoolState { pool, reserved, allocated, free }| {
         json!({"pool": pool, "reserved": reserved, "allocated": allocated, "free": free})
     });
     json!({

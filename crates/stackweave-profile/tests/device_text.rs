@@ -8,7 +8,7 @@ use common::devices::{DeviceStep, DeviceTape};
 use common::memory::{MemoryTape, Step};
 use common::recording::{Tape, path, paths, profile, span};
 use stackweave_core::{Allocator, EventKind};
-use stackweave_profile::memory::{Figures, MemoryQuery, MemoryReport, read_report, read_usage};
+use stackweave_profile::memory::{Figures, FromBefore, MemoryQuery, MemoryReport, read_report, read_usage};
 use stackweave_profile::{AggregateOptions, HeapOptions, HeapView, Measure, aggregate, write_heap};
 use stackweave_recording::ProcessRecording;
 
@@ -82,7 +82,7 @@ fn assert_golden(name: &str, text: &str) {
 #[test]
 fn a_recording_of_a_device_is_told_as_one() {
     let report = report(&[training()], &MemoryQuery::default());
-    assert_eq!((report.device, report.from_before), (0, (1, 2 * MIB)));
+    assert_eq!((report.device, report.from_before), (0, FromBefore { blocks: 1, bytes: 2 * MIB }));
     for (name, view) in [
         ("summary", HeapView::Summary),
         ("time", HeapView::Time),
@@ -110,6 +110,49 @@ fn devices_are_told_beside_the_process_s_own_memory() {
     assert_eq!(device.timeline.highest(), (Some(5), Some(0)));
     assert!(text(&device, HeapView::Time).contains("in use, up to 5 B; • reserved, up to 0 B"));
     assert!(device.has_device(1) && !device.has_device(0));
+}
+
+#[test]
+fn the_threads_that_are_asked_for_do_not_say_whose_memory_it_is() {
+    let stack = vec![span("main")];
+    let own = Step::Take { address: 0x1000, size: 60, stack: stack.clone(), by: Allocator::Malloc };
+    let steps = [(1, own), (2, Step::HostTake { device: 1, address: 0x1000, size: 5, stack })];
+    for has_snapshot in [true, false] {
+        let mut tape = MemoryTape::new();
+        tape.tape.thread(1, 101, "main");
+        tape.tape.thread(2, 102, "worker");
+        for (ticks, (thread, step)) in (10..).zip(&steps) {
+            tape.step(*thread, ticks, step);
+        }
+        if has_snapshot {
+            tape.snapshot(1, false);
+        }
+        let processes = [tape.process()];
+        let query = MemoryQuery { threads: vec!["worker".to_owned()], ..MemoryQuery::default() };
+        let of_worker = report(&processes, &query);
+        assert_eq!((of_worker.device, of_worker.is_empty()), (EventKind::OWN_DEVICE, true));
+        for measure in [Measure::PeakBytes, Measure::AllocatedBytes] {
+            let threads = query.threads.clone();
+            let options = AggregateOptions { threads, measure: Some(measure), ..AggregateOptions::default() };
+            let done = aggregate(&processes, &options, None, &mut |_| {}).unwrap();
+            assert_eq!((done.device, done.merged().total()), (EventKind::OWN_DEVICE, 0));
+        }
+    }
+}
+
+#[test]
+fn a_device_does_not_have_the_curve_of_the_process() {
+    let mut tape = MemoryTape::new();
+    let stack = vec![span("main")];
+    tape.step(1, 10, &Step::HostTake { device: 1, address: 0x1000, size: 5, stack });
+    tape.curve(20, 100.0, 200.0);
+    tape.snapshot(1, false);
+    let processes = [tape.process()];
+    let of = |devices: &[i64]| {
+        let query = MemoryQuery { devices: devices.to_vec(), ..MemoryQuery::default() };
+        read_report(&processes, &query, None, &mut |_| {}).unwrap().timeline.points.len()
+    };
+    assert_eq!((of(&[EventKind::OWN_DEVICE]), of(&[1])), (1, 0));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use common::devices::{DeviceStep, DeviceTape};
 use common::memory::{MemoryTape, Step};
 use common::recording::span;
 use stackweave_core::Allocator;
-use stackweave_profile::memory::{DeviceHistory, DevicePoint, DeviceState, OutOfMemory, read_devices};
+use stackweave_profile::memory::{DeviceHistory, DevicePoint, DeviceState, OutOfMemory, PoolState, read_devices};
 use stackweave_recording::ProcessRecording;
 
 fn devices(process: &ProcessRecording) -> Vec<DeviceHistory> {
@@ -136,7 +136,10 @@ fn the_last_whole_account_counts() {
         pending: 512,
         free: 3072,
         largest_free: 2048,
-        pools: vec![(0, 4096, 512, 3072), (9, 1024, 1024, 0)],
+        pools: vec![
+            PoolState { pool: 0, reserved: 4096, allocated: 512, free: 3072 },
+            PoolState { pool: 9, reserved: 1024, allocated: 1024, free: 0 },
+        ],
     };
     assert_eq!(state, expected);
     assert!((state.fragmentation() - 1.0 / 3.0).abs() < 1e-12);

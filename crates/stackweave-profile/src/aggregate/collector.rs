@@ -7,6 +7,7 @@ use std::ops::{ControlFlow, Range};
 
 use stackweave_recording::file::{Event, EventBuffer, Lost};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
+use stackweave_store::ledger::Figures;
 
 use crate::aggregate::kinds::{Kinds, Seen};
 use crate::aggregate::measure::Measure;
@@ -37,6 +38,8 @@ pub(crate) struct Collected {
     pub(crate) groups: Vec<GroupCosts>,
     /// What is known of each device's blocks, and of the process's own: how many were replaced, and frees of unknown ones.
     pub(crate) blocks: Vec<(i64, [u64; 2])>,
+    /// The devices that anything was taken of in that time, by whatever thread.
+    pub(crate) used: Vec<i64>,
     pub(crate) missing: Missing,
 }
 
@@ -51,6 +54,8 @@ struct Collector<'a> {
     memory: MemoryCosts,
     /// Whether any memory was taken or given back, as far as that is counted in any order.
     has_counted_memory: bool,
+    /// The devices that anything was taken of, as far as that is counted in any order.
+    used: Vec<i64>,
     wants: Wanted,
     wants_samples: bool,
 }
@@ -134,6 +139,7 @@ impl<'a> Collector<'a> {
             by_number: WordMap::default(),
             memory,
             has_counted_memory: false,
+            used: Vec::new(),
             wants,
             wants_samples: wants == Wanted::Everything || matches!(options.measure, None | Some(Measure::Samples)),
         }
@@ -179,6 +185,9 @@ impl<'a> Collector<'a> {
             let at = (event.ticks, thread.number);
             self.memory.tell(at, told, thread.open.innermost(), is_inside);
             self.has_counted_memory |= matches!(self.memory, MemoryCosts::Counted(_));
+            if is_inside && matches!(told, MemoryEvent::Allocate(_) | MemoryEvent::Map(_)) {
+                self.note_use(told.device());
+            }
         }
         let Some(group) = thread.group else { return };
         let group = &mut self.groups[group];
@@ -195,6 +204,12 @@ impl<'a> Collector<'a> {
         {
             let allocated = &mut group.of_device(taken.device).allocated;
             allocated.add(place(taken.stack, thread), i64::try_from(taken.size).unwrap_or(i64::MAX));
+        }
+    }
+
+    fn note_use(&mut self, device: i64) {
+        if matches!(self.memory, MemoryCosts::Counted(_)) && !self.used.contains(&device) {
+            self.used.push(device);
         }
     }
 
@@ -229,6 +244,8 @@ impl<'a> Collector<'a> {
         let device = self.options.device.filter(|_| self.wants == Wanted::Asked);
         let devices = memory.finish(device, last_ticks.unwrap_or(0));
         let blocks = devices.iter().map(|of| (of.device, [of.totals.replaced, of.totals.unknown_frees])).collect();
+        let mut used = core::mem::take(&mut self.used);
+        used.extend(devices.iter().filter(|of| of.totals.figures != Figures::default()).map(|of| of.device));
         for of in &devices {
             for known in &of.places {
                 let thread = self.place_of(known.place.thread);
@@ -245,7 +262,7 @@ impl<'a> Collector<'a> {
             self.groups[group].spans.cut(&mut thread.open, goes_on.then_some(self.range.end));
         }
         self.groups.iter_mut().for_each(|group| group.spans.seal());
-        Collected { groups: self.groups, blocks, missing }
+        Collected { groups: self.groups, blocks, used, missing }
     }
 }
 

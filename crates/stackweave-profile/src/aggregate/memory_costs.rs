@@ -10,7 +10,9 @@ use stackweave_store::ledger::Totals;
 use crate::aggregate::collector::{Collected, GroupCosts};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::stack_costs::{Place, StackCost, StackCosts};
-use crate::memory::{MemoryEvent, MemoryHeader, MemoryKinds, PlaceFigures, Replay, Snapshot, Taken, UsageRow};
+use crate::memory::{
+    MemoryEvent, MemoryHeader, MemoryKinds, PlaceFigures, Replay, Snapshot, Taken, UsageRow, first_device,
+};
 
 /// Where the costs of memory come from.
 #[derive(Debug)]
@@ -138,9 +140,7 @@ impl MemoryCosts {
 
 /// Whose memory is counted if it is not said: the processes' own, unless there is only that of devices.
 pub(crate) fn default_device(collected: &[Collected]) -> i64 {
-    let groups = collected.iter().flat_map(|process| &process.groups);
-    let used = groups.flat_map(|group| &group.memory).filter(|known| !known.is_empty()).map(|known| known.device);
-    used.min().unwrap_or(EventKind::OWN_DEVICE)
+    first_device(collected.iter().flat_map(|process| process.used.iter().copied()))
 }
 
 impl GroupCosts {
@@ -157,10 +157,6 @@ impl GroupCosts {
 }
 
 impl DeviceCosts {
-    fn is_empty(&self) -> bool {
-        [&self.allocated, &self.live, &self.peak, &self.temporary].into_iter().all(StackCosts::is_empty)
-    }
-
     pub(crate) fn of(&self, measure: Measure) -> Option<&StackCosts> {
         match measure {
             Measure::WallTime | Measure::Calls | Measure::Samples => None,

@@ -4,8 +4,6 @@
 //! threads one after the other: what happened in the last moments waits until nothing earlier can come. If something comes
 //! later than that all the same, the figures are a little off, and are made anew when the recording has ended.
 
-use std::collections::BTreeMap;
-
 use stackweave_core::EventKind;
 use stackweave_recording::read::FollowOrder;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
@@ -34,8 +32,14 @@ pub struct LiveMemory {
     has_kinds: bool,
     /// Up to here events were taken in, in nanoseconds.
     done_ns: u64,
-    /// That of each device, and of the process itself.
-    curves: BTreeMap<i64, Vec<u64>>,
+    /// Of the process's own memory; of the first device's where there is nothing else.
+    curve: Curve,
+}
+
+#[derive(Debug)]
+struct Curve {
+    device: i64,
+    points: Vec<u64>,
 }
 
 /// How much memory a process has used so far.
@@ -50,7 +54,8 @@ impl LiveMemory {
     /// That of a process of which nothing was read.
     pub fn new(process: &ProcessRecording) -> Self {
         let (order, replay) = (FollowOrder::default(), Replay::new(process, None));
-        Self { order, replay, has_kinds: false, done_ns: 0, curves: BTreeMap::new() }
+        let curve = Curve { device: i64::MAX, points: Vec::new() };
+        Self { order, replay, has_kinds: false, done_ns: 0, curve }
     }
 
     /// Whether a memory recorder is at work in the process; and whether it is the only one there.
@@ -89,7 +94,7 @@ impl LiveMemory {
     }
 
     fn take_in(&mut self, process: &ProcessRecording) -> Result<(), ReadError> {
-        let Self { order, replay, done_ns, curves, .. } = self;
+        let Self { order, replay, done_ns, curve, .. } = self;
         order.visit_until(process, *done_ns, &mut |thread, event| {
             let Some(told) = replay.see(event) else { return };
             let device = told.device();
@@ -99,14 +104,9 @@ impl LiveMemory {
             if matches!(told, MemoryEvent::Tag { .. }) {
                 return;
             }
-            let curve = curves.entry(device).or_default();
-            let place = process.timeline().nanoseconds(event.ticks) / CURVE_STEP;
-            let place = usize::try_from(place).unwrap_or(MOST_POINTS).min(MOST_POINTS);
-            if curve.len() <= place {
-                curve.resize(place, before);
-                curve.push(live);
-            }
-            curve[place] = curve[place].max(live);
+            let is_taken = matches!(told, MemoryEvent::Allocate(_) | MemoryEvent::Map(_));
+            let time_ns = process.timeline().nanoseconds(event.ticks);
+            curve.see((device, is_taken), time_ns, [before, live]);
         })
     }
 
@@ -123,7 +123,7 @@ impl LiveMemory {
     /// The highest that was live in each quarter of a second since the process began to record: of its own memory, or of the first
     /// device's where there is nothing else.
     pub fn curve(&self) -> &[u64] {
-        self.curves.first_key_value().map_or(&[], |(_, curve)| curve)
+        &self.curve.points
     }
 
     /// What could not be read.
@@ -141,6 +141,25 @@ impl LiveMemory {
             usage_so_far(process, &self.replay)
         };
         Ok(MemoryNow::of(usage))
+    }
+}
+
+impl Curve {
+    /// An event of a device that had so many bytes before it, and has so many now. Where the first of a smaller device are
+    /// taken, the curve is of that.
+    fn see(&mut self, (device, is_taken): (i64, bool), time_ns: u64, [before, live]: [u64; 2]) {
+        if device < self.device && is_taken {
+            *self = Self { device, points: Vec::new() };
+        }
+        if device != self.device {
+            return;
+        }
+        let place = usize::try_from(time_ns / CURVE_STEP).unwrap_or(MOST_POINTS).min(MOST_POINTS);
+        if self.points.len() <= place {
+            self.points.resize(place, before);
+            self.points.push(live);
+        }
+        self.points[place] = self.points[place].max(live);
     }
 }
 
@@ -186,5 +205,25 @@ impl MemoryNow {
             rows.iter().map(|row| (row.figures.live_bytes.max(row.figures.peak_bytes), row)).collect();
         rows.sort_unstable_by_key(|(bytes, row)| (core::cmp::Reverse(*bytes), row.stack));
         rows.iter().take(NAMED_STACKS).flat_map(|(_, row)| process.dictionary().frames_of(row.stack)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_curve_is_of_the_first_device_that_is_used() {
+        let mut curve = Curve { device: i64::MAX, points: Vec::new() };
+        let mut see = |device, is_taken, step, bytes| {
+            curve.see((device, is_taken), step * CURVE_STEP, bytes);
+            curve.points.clone()
+        };
+        assert_eq!(see(-1, false, 0, [0, 0]), [0; 0], "nothing of it was taken");
+        assert_eq!(see(1, true, 1, [0, 5]), [0, 5]);
+        assert_eq!(see(2, true, 1, [0, 100]), [0, 5]);
+        assert_eq!(see(0, true, 2, [0, 7]), [0, 0, 7]);
+        assert_eq!(see(0, false, 4, [7, 3]), [0, 0, 7, 7, 3]);
+        assert_eq!(see(1, true, 9, [5, 10]), [0, 0, 7, 7, 3]);
     }
 }

@@ -12,6 +12,8 @@ pub(super) struct Account {
     now: DevicePoint,
     pub(super) curve: Curve,
     pub(super) pools: Vec<Pool>,
+    /// The place of each pool, by its number.
+    places: WordMap<u64, usize>,
     /// By address: how many bytes, and the place of the pool.
     blocks: WordMap<u64, (u64, usize)>,
     pending: WordMap<u64, (u64, usize)>,
@@ -120,7 +122,7 @@ impl Account {
     }
 
     fn pool(&mut self, number: u64) -> usize {
-        self.pools.iter().position(|pool| pool.number == number).unwrap_or_else(|| {
+        *self.places.entry(number).or_insert_with(|| {
             self.pools.push(Pool { number, now: DevicePoint::default(), curve: Curve::default() });
             self.pools.len() - 1
         })

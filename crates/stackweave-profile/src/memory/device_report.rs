@@ -29,14 +29,12 @@ pub struct DeviceMemory {
 
 /// Of so many requests the stacks are told.
 const MOST_FAILED: usize = 100;
-/// A pool of a graph: the rest of its number is the graph's.
-const OF_GRAPH: u64 = 1 << 63;
 
 /// What a pool is called.
 pub fn pool_name(pool: u64) -> String {
     match pool {
         0 => "default".to_owned(),
-        pool if pool & OF_GRAPH != 0 => format!("graph {}", pool & !OF_GRAPH),
+        pool if pool & EventKind::POOL_OF_GRAPH != 0 => format!("graph {}", pool & !EventKind::POOL_OF_GRAPH),
         pool => format!("pool {pool}"),
     }
 }
@@ -44,7 +42,11 @@ pub fn pool_name(pool: u64) -> String {
 /// Whose memory is told of if that is not said: the processes' own, unless there is only that of devices.
 pub(crate) fn default_device(usages: &[MemoryUsage]) -> i64 {
     let devices = usages.iter().flat_map(|usage| &usage.devices);
-    let used = devices.filter(|device| device.totals.figures != Figures::default()).map(|device| device.device);
+    first_device(devices.filter(|device| device.is_used).map(|device| device.device))
+}
+
+/// The same, by the devices that are used.
+pub(crate) fn first_device(used: impl Iterator<Item = i64>) -> i64 {
     used.min().unwrap_or(EventKind::OWN_DEVICE)
 }
 
@@ -68,7 +70,7 @@ impl MemoryReport {
         symbolizer: Option<&Symbolizer>,
     ) -> Result<(), ReadError> {
         let own = EventKind::OWN_DEVICE;
-        if !self.is_empty() && self.devices.iter().all(|device| *device == own) {
+        if self.is_used && self.devices.iter().all(|device| *device == own) {
             return Ok(());
         }
         let mut timelines = Vec::new();
@@ -85,7 +87,7 @@ impl MemoryReport {
         }
         self.device_memory.sort_by_key(|memory| memory.history.device);
         let first = self.device_memory.first().map_or(own, |memory| memory.history.device);
-        if self.is_empty() && query.devices.is_empty() {
+        if !self.is_used && query.devices.is_empty() {
             self.device = first;
         }
         if self.device != own {

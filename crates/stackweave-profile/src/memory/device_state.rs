@@ -27,8 +27,21 @@ pub struct DeviceState {
     pub free: u64,
     /// The largest of these blocks.
     pub largest_free: u64,
-    /// Each pool: its number, and the bytes of its segments, of its blocks in use, and of those that nobody uses.
-    pub pools: Vec<(u64, u64, u64, u64)>,
+    /// Each pool, by number.
+    pub pools: Vec<PoolState>,
+}
+
+/// The same of one of its pools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolState {
+    /// Its number.
+    pub pool: u64,
+    /// The bytes of its segments.
+    pub reserved: u64,
+    /// The bytes of its blocks in use.
+    pub allocated: u64,
+    /// The bytes of those that nobody uses.
+    pub free: u64,
 }
 
 impl DeviceState {
@@ -42,43 +55,60 @@ impl DeviceState {
     pub fn rounding(&self) -> u64 {
         self.allocated.saturating_sub(self.requested)
     }
+}
 
+/// What an account has said of a device so far.
+#[derive(Debug, Default)]
+struct Making {
+    state: DeviceState,
+    pools: BTreeMap<u64, PoolState>,
+}
+
+impl Making {
     fn segment(&mut self, room: Room) {
-        self.segments += 1;
-        self.reserved = self.reserved.saturating_add(room.size);
-        self.pool(room.pool).1 += room.size;
+        self.state.segments += 1;
+        grow(&mut self.state.reserved, room.size);
+        grow(&mut self.pool(room.pool).reserved, room.size);
     }
 
     fn block(&mut self, room: Room, asked: u64, (is_allocated, is_active): (bool, bool)) {
-        self.blocks += 1;
+        self.state.blocks += 1;
         if is_allocated {
-            self.allocated = self.allocated.saturating_add(room.size);
-            self.requested = self.requested.saturating_add(asked);
-            self.pool(room.pool).2 += room.size;
+            grow(&mut self.state.allocated, room.size);
+            grow(&mut self.state.requested, asked);
+            grow(&mut self.pool(room.pool).allocated, room.size);
         } else if is_active {
-            self.pending = self.pending.saturating_add(room.size);
+            grow(&mut self.state.pending, room.size);
         } else {
-            self.free = self.free.saturating_add(room.size);
-            self.largest_free = self.largest_free.max(room.size);
-            self.pool(room.pool).3 += room.size;
+            grow(&mut self.state.free, room.size);
+            self.state.largest_free = self.state.largest_free.max(room.size);
+            grow(&mut self.pool(room.pool).free, room.size);
         }
     }
 
-    fn pool(&mut self, number: u64) -> &mut (u64, u64, u64, u64) {
-        let at = self.pools.binary_search_by_key(&number, |pool| pool.0).unwrap_or_else(|at| {
-            self.pools.insert(at, (number, 0, 0, 0));
-            at
-        });
-        &mut self.pools[at]
+    fn pool(&mut self, pool: u64) -> &mut PoolState {
+        self.pools.entry(pool).or_insert_with(|| PoolState { pool, ..PoolState::default() })
     }
 }
 
-/// The accounts that are being given, by thread: what each has said of each device.
+/// Sizes in a bad file may be anything.
+fn grow(sum: &mut u64, bytes: u64) {
+    *sum = sum.saturating_add(bytes);
+}
+
+/// The accounts that are being given, by thread: when and why each began, and what it has said of each device.
 #[derive(Debug, Default)]
-pub(super) struct Accounts(BTreeMap<u32, Given>);
+pub(super) struct Accounts(BTreeMap<u32, Open>);
+
+#[derive(Debug)]
+struct Open {
+    time_ns: u64,
+    reason: u64,
+    devices: BTreeMap<i64, Making>,
+}
 
 /// One account, when it is at its end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Given {
     pub(super) time_ns: u64,
     pub(super) reason: u64,
@@ -90,10 +120,10 @@ impl Accounts {
     pub(super) fn see(&mut self, thread: u32, time_ns: u64, event: DeviceEvent) -> Option<Given> {
         match event {
             DeviceEvent::AccountBegins { reason } => {
-                self.0.insert(thread, Given { time_ns, reason, devices: BTreeMap::new() });
+                self.0.insert(thread, Open { time_ns, reason, devices: BTreeMap::new() });
                 None
             }
-            DeviceEvent::AccountEnds => self.0.remove(&thread),
+            DeviceEvent::AccountEnds => self.0.remove(&thread).map(Open::finish),
             DeviceEvent::Segment(room) => {
                 self.0.get_mut(&thread)?.device(room.device).segment(room);
                 None
@@ -107,9 +137,16 @@ impl Accounts {
     }
 }
 
-impl Given {
-    fn device(&mut self, device: i64) -> &mut DeviceState {
-        let (time_ns, reason) = (self.time_ns, self.reason);
-        self.devices.entry(device).or_insert_with(|| DeviceState { time_ns, reason, ..DeviceState::default() })
+impl Open {
+    fn device(&mut self, device: i64) -> &mut Making {
+        self.devices.entry(device).or_default()
+    }
+
+    fn finish(self) -> Given {
+        let Self { time_ns, reason, devices } = self;
+        let state =
+            |Making { state, pools }| DeviceState { time_ns, reason, pools: pools.into_values().collect(), ..state };
+        let devices = devices.into_iter().map(|(device, making)| (device, state(making))).collect();
+        Given { time_ns, reason, devices }
     }
 }

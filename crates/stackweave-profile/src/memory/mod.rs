@@ -26,7 +26,7 @@ mod usage;
 
 pub use device_curve::DevicePoint;
 pub use device_report::{DeviceMemory, only_of_device, pool_name};
-pub use device_state::DeviceState;
+pub use device_state::{DeviceState, PoolState};
 pub use devices::{DeviceHistory, OutOfMemory, PoolHistory, read_devices};
 pub use figures::{add as add_figures, add_totals};
 pub use header::{MemoryHeader, MemoryMode};
@@ -35,12 +35,12 @@ pub use kinds::{MemoryEvent, MemoryKinds, Taken};
 pub use query::MemoryQuery;
 pub use remarks::{has_no_history, remarks};
 pub use replay::Replay;
-pub use report::{MemoryReport, NamedFigures, ProcessMemory, read_report};
+pub use report::{FromBefore, MemoryReport, NamedFigures, ProcessMemory, read_report};
 pub use timeline::{MemoryTimeline, TimelinePoint, lifetime, read_timeline};
 pub use top_stacks::{StackRow, top_stacks};
 pub use usage::{DeviceUsage, MemoryUsage, UsageRow, UsageSource, read_usage};
 
-pub(crate) use device_report::default_device;
+pub(crate) use device_report::{default_device, first_device};
 pub(crate) use replay::PlaceFigures;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use usage::{usable_snapshot, usage_so_far};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use stackweave_core::EventKind;
 use stackweave_recording::{ProcessRecording, ReadError};
 use stackweave_store::ledger::{Figures, Totals};
 use stackweave_symbolize::Symbolizer;
@@ -19,7 +20,7 @@ use crate::aggregate::{Measure, Profile, offsets, profiles_of_rows};
 /// How much memory processes have used, of one device or their own.
 #[derive(Clone, Debug)]
 pub struct MemoryReport {
-    /// The device; [`EventKind::OWN_DEVICE`](stackweave_core::EventKind::OWN_DEVICE) for the processes' own memory.
+    /// The device; [`EventKind::OWN_DEVICE`] for the processes' own memory.
     pub device: i64,
     /// Each process, in the order of the recordings.
     pub processes: Vec<ProcessMemory>,
@@ -48,14 +49,25 @@ pub struct MemoryReport {
     pub temporary: Profile,
     /// How many others a thread may have taken when a temporary block is given back, if that was asked for.
     pub temporary_after: Option<u32>,
-    /// Of what was live at the end: the blocks that were there before the recording began, and their bytes.
-    pub from_before: (u64, u64),
+    /// Of what was live at the end: what was there before the recording began.
+    pub from_before: FromBefore,
     /// All devices that there is anything of.
     pub devices: Vec<i64>,
+    /// Whether memory was taken of any of them, by whatever thread and with whatever tag.
+    pub is_used: bool,
     /// What is known of each, by device and process, if devices were added.
     pub device_memory: Vec<DeviceMemory>,
     /// What has to be known, a sentence each.
     pub remarks: Vec<String>,
+}
+
+/// What was there before a recording began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FromBefore {
+    /// How many blocks.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// How much memory one process has used.
@@ -85,8 +97,7 @@ pub struct NamedFigures {
 }
 
 /// Reads how much memory processes have used: of the first device that is asked for, or their own; where none of that was
-/// recorded, of the first device that was. The range of `query` is in
-/// nanoseconds since the first of them began to record.
+/// recorded, of the first device that was. The range of `query` is in nanoseconds since the first of them began to record.
 pub fn read_report(
     processes: &[ProcessRecording],
     query: &MemoryQuery,
@@ -94,23 +105,27 @@ pub fn read_report(
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryReport, ReadError> {
     let mut usages = Vec::with_capacity(processes.len());
-    let mut timelines = Vec::new();
     let mut done = 0;
+    let local = |offset: u64| {
+        query.range.as_ref().map(|range| range.start.saturating_sub(offset)..range.end.saturating_sub(offset))
+    };
     for (process, offset) in processes.iter().zip(offsets(processes)) {
-        let mut query = MemoryQuery { devices: Vec::new(), ..query.clone() };
-        let local = |range: &Range<u64>| range.start.saturating_sub(offset)..range.end.saturating_sub(offset);
-        query.range = query.range.as_ref().map(local);
-        let usage = read_usage(process, &query, &mut |bytes| progress(done + bytes))?;
+        let query = MemoryQuery { devices: Vec::new(), range: local(offset), ..query.clone() };
+        usages.push(read_usage(process, &query, &mut |bytes| progress(done + bytes))?);
         done += process.bytes();
-        timelines.push((lifetime(process, offset), read_timeline(process, query.range, &mut |_| {})?));
-        usages.push(usage);
     }
     let device = query.devices.first().copied().unwrap_or_else(|| default_device(&usages));
     let mut making = Making::new(query, processes, device);
     for ((process, offset), usage) in processes.iter().zip(offsets(processes)).zip(&usages) {
         making.add(process, offset, usage, symbolizer);
     }
-    making.report.timeline = MemoryTimeline::sum(&timelines);
+    if device == EventKind::OWN_DEVICE {
+        let mut timelines = Vec::with_capacity(processes.len());
+        for (process, offset) in processes.iter().zip(offsets(processes)) {
+            timelines.push((lifetime(process, offset), read_timeline(process, local(offset), &mut |_| {})?));
+        }
+        making.report.timeline = MemoryTimeline::sum(&timelines);
+    }
     Ok(making.finish())
 }
 
@@ -145,8 +160,9 @@ impl Making {
             live: Profile::empty(Measure::LiveBytes),
             temporary: Profile::empty(Measure::TemporaryBytes),
             temporary_after: query.temporary,
-            from_before: (0, 0),
+            from_before: FromBefore::default(),
             devices: Vec::new(),
+            is_used: false,
             device_memory: Vec::new(),
             remarks: Vec::new(),
         };
@@ -161,9 +177,11 @@ impl Making {
         let missing = usage.missing.sentences().into_iter().map(|sentence| format!("{of}{sentence}"));
         self.report.remarks.extend(missing);
         self.report.devices.extend(usage.devices.iter().map(|device| device.device));
+        self.report.is_used |= usage.devices.iter().any(|device| device.is_used);
         let empty = DeviceUsage {
             device: self.report.device,
             totals: Totals::default(),
+            is_used: false,
             is_peak_at_start: false,
             rows: Vec::new(),
             sizes: Vec::new(),
@@ -185,8 +203,9 @@ impl Making {
         for row in &device.rows {
             self.name(process, usage, row);
             if usage.is_from_before(row) {
-                self.report.from_before.0 += row.figures.live_blocks;
-                self.report.from_before.1 += row.figures.live_bytes;
+                let FromBefore { blocks, bytes } = &mut self.report.from_before;
+                *blocks = blocks.saturating_add(row.figures.live_blocks);
+                *bytes = bytes.saturating_add(row.figures.live_bytes);
             }
         }
         let measures = [Measure::PeakBytes, Measure::LiveBytes, Measure::TemporaryBytes];

@@ -62,6 +62,8 @@ pub struct DeviceUsage {
     pub device: i64,
     /// The sums of all rows, and when the peak was.
     pub totals: Totals,
+    /// Whether any of it was taken, by whatever thread and with whatever tag.
+    pub is_used: bool,
     /// Whether the highest of a part of the time was what was live when that began; else the peak's ticks say when it was.
     pub is_peak_at_start: bool,
     /// Each place once. In the order of places.
@@ -250,6 +252,7 @@ impl<'a> Making<'a> {
             return;
         }
         let (mut totals, is_peak_at_start) = totals;
+        let is_used = totals.figures != Figures::default();
         let mut rows = rows.sorted();
         if self.query.chooses_rows() {
             let tags = self.tags.clone().into_texts();
@@ -265,7 +268,7 @@ impl<'a> Making<'a> {
         }
         sizes.sort_unstable_by_key(|(most, _)| *most);
         sizes.retain(|(_, figures)| *figures != Figures::default());
-        self.usage.devices.push(DeviceUsage { device, totals, is_peak_at_start, rows, sizes });
+        self.usage.devices.push(DeviceUsage { device, totals, is_used, is_peak_at_start, rows, sizes });
     }
 
     fn remark_on_replay(&mut self) {
@@ -285,8 +288,8 @@ impl<'a> Making<'a> {
     fn finish(mut self) -> MemoryUsage {
         let own = EventKind::OWN_DEVICE;
         if self.query.takes_device(own) && self.usage.device(own).is_none() {
-            let (totals, rows, sizes) = Default::default();
-            self.usage.devices.push(DeviceUsage { device: own, totals, is_peak_at_start: false, rows, sizes });
+            let (totals, is_used, is_peak_at_start, rows, sizes) = Default::default();
+            self.usage.devices.push(DeviceUsage { device: own, totals, is_used, is_peak_at_start, rows, sizes });
         }
         self.usage.devices.sort_by_key(|device| (device.device != own, device.device));
         self.usage.allocators = self.allocators.into_texts();

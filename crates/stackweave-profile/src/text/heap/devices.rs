@@ -105,7 +105,7 @@ impl Heap<'_> {
         pools.sort_by_key(|pool| std::cmp::Reverse(pool.peak.allocated));
         let state = |pool: &PoolHistory| {
             let pools = of.state.iter().flat_map(|state| &state.pools);
-            pools.into_iter().find(|(number, ..)| *number == pool.pool).map_or(String::new(), |state| bytes(state.3))
+            pools.into_iter().find(|of| of.pool == pool.pool).map_or(String::new(), |of| bytes(of.free))
         };
         let row = |pool: &&PoolHistory| {
             let last = pool.points.last().copied().unwrap_or_default();

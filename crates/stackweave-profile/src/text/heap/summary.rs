@@ -7,7 +7,7 @@ use stackweave_core::EventKind;
 use super::groups::{bytes, number, ratio};
 use super::{Heap, Part, chart};
 use crate::aggregate::Measure;
-use crate::memory::{MemoryMode, ProcessMemory};
+use crate::memory::{FromBefore, MemoryMode, ProcessMemory};
 use crate::text::values::{percentage, value};
 
 /// So many processes are named.
@@ -73,11 +73,12 @@ impl Heap<'_> {
             self.row("", "the sum of each process's own peak: they were not there at the same time")?;
         }
         let left = if report.is_part { "live at end" } else { "not freed" };
-        let before = if report.is_part { (0, 0) } else { report.from_before };
-        let live = (of.live_blocks.saturating_sub(before.0), of.live_bytes.saturating_sub(before.1));
+        let before = if report.is_part { FromBefore::default() } else { report.from_before };
+        let live = (of.live_blocks.saturating_sub(before.blocks), of.live_bytes.saturating_sub(before.bytes));
         self.row(left, &format!("{about}{} in {}", bytes(live.1), blocks(live.0)))?;
-        if before.0 > 0 {
-            let text = format!("{about}{} in {}, allocated before the recording", bytes(before.1), blocks(before.0));
+        if before.blocks > 0 {
+            let text =
+                format!("{about}{} in {}, allocated before the recording", bytes(before.bytes), blocks(before.blocks));
             self.row("from before", &text)?;
         }
         let allocations = |allocations| counted(allocations, "allocation", "allocations");

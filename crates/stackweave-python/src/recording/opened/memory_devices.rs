@@ -81,7 +81,8 @@ fn state_dict<'py>(py: Python<'py>, asked: &Asked, of: &DeviceState) -> PyResult
     ] {
         told.set_item(name, value)?;
     }
-    told.set_item("pools", of.pools.clone())?;
+    let pools = of.pools.iter().map(|of| (of.pool, of.reserved, of.allocated, of.free));
+    told.set_item("pools", pools.collect::<Vec<_>>())?;
     Ok(told)
 }
 

@@ -1,7 +1,6 @@
 //! How much memory was used, in the terms of `stackweave heap`.
 
 use serde_json::{Map, Value, json};
-use stackweave_core::EventKind;
 use stackweave_profile::memory::{Figures, MemoryReport, NamedFigures};
 
 /// The fields of a device that are figures.
@@ -12,17 +11,13 @@ pub(super) fn told(report: &MemoryReport) -> Map<String, Value> {
     fields.insert("threads".to_owned(), named(&report.threads));
     fields.insert("tags".to_owned(), named(&report.tags));
     fields.insert("allocators".to_owned(), named(&report.allocators));
-    fields.insert("fromBefore".to_owned(), from_before(report));
+    fields.insert(
+        "fromBefore".to_owned(),
+        json!({"bytes": report.from_before.bytes, "blocks": report.from_before.blocks}),
+    );
     let sizes = report.sizes.iter().map(|(most, figures)| row(&most.to_string(), 0, figures));
     fields.insert("sizes".to_owned(), sizes.collect());
     fields
-}
-
-/// What was live at the end, and had been when the recording began.
-fn from_before(report: &MemoryReport) -> Value {
-    let present = report.allocators.iter().find(|of| *of.name == *EventKind::HOST_PRESENT.name);
-    let figures = present.map(|of| of.figures).unwrap_or_default();
-    json!({"bytes": figures.live_bytes, "blocks": figures.live_blocks})
 }
 
 fn row(name: &str, number: u32, figures: &Figures) -> Value {

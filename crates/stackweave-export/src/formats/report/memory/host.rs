@@ -149,7 +149,7 @@ impl Host {
         numbers.dedup();
         let mut told = Vec::new();
         for number in numbers {
-            let of = |history: &'_ DeviceHistory| history.pools.iter().position(|pool| pool.pool == number);
+            let of = |history: &'_ DeviceHistory| history.pools.binary_search_by_key(&number, |pool| pool.pool).ok();
             let points = sum(&self.curves(|history| Some(&history.pools[of(history)?].points)));
             let peak = points.iter().rev().max_by_key(|point| point.allocated).copied().unwrap_or_default();
             told.push(json!({

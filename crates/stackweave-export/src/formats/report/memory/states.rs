@@ -3,12 +3,12 @@
 use std::io;
 
 use serde_json::{Value, json};
-use stackweave_profile::memory::{DeviceState, pool_name};
+use stackweave_profile::memory::{DeviceState, PoolState, pool_name};
 
 use super::accounts::{Account, Block, Segment};
 use crate::formats::report::blocks::{Blocks, Columns};
 
-/// More blocks than this are not in a picture: the smallest segments are left out.
+/// More blocks than this are not in a picture: segments that do not fit are left out.
 const MOST_BLOCKS: usize = 40_000;
 
 /// What the head tells of it, but for whose it is and when it was.
@@ -18,8 +18,8 @@ pub(super) fn write(
     node: &mut dyn FnMut(u32) -> u32,
     blocks: &mut Blocks<'_>,
 ) -> io::Result<Value> {
-    let pools = state.pools.iter().map(|(number, reserved, allocated, free)| {
-        json!({"name": pool_name(*number), "reserved": reserved, "allocated": allocated, "free": free})
+    let pools = state.pools.iter().map(|PoolState { pool, reserved, allocated, free }| {
+        json!({"name": pool_name(*pool), "reserved": reserved, "allocated": allocated, "free": free})
     });
     let segments = account.map(|account| shown(&account.segments, state)).unwrap_or_default();
     let rows = if segments.is_empty() { None } else { Some(blocks.columns(&columns(&segments, state, node))?) };
@@ -46,15 +46,17 @@ fn shown<'a>(segments: &'a [Segment], state: &DeviceState) -> Vec<&'a Segment> {
     all.sort_by_key(|segment| (std::cmp::Reverse(segment.size), segment.address));
     let mut count = 0;
     all.retain(|segment| {
-        count += segment.blocks.len();
-        count <= MOST_BLOCKS
+        let of_it = segment.blocks.len().max(1);
+        let fits = count + of_it <= MOST_BLOCKS;
+        count += if fits { of_it } else { 0 };
+        fits
     });
     all.sort_by_key(|segment| pool_place(segment.pool, state));
     all
 }
 
 fn pool_place(pool: u64, state: &DeviceState) -> usize {
-    state.pools.iter().position(|(number, ..)| *number == pool).unwrap_or(0)
+    state.pools.binary_search_by_key(&pool, |known| known.pool).unwrap_or(0)
 }
 
 fn columns(segments: &[&Segment], state: &DeviceState, node: &mut dyn FnMut(u32) -> u32) -> Columns {
@@ -96,10 +98,16 @@ mod tests {
 
     #[test]
     fn the_largest_segments_are_shown_by_pool() {
-        let state = DeviceState { pools: vec![(0, 0, 0, 0), (7, 0, 0, 0)], ..DeviceState::default() };
+        let state = DeviceState {
+            pools: [0, 7].map(|pool| PoolState { pool, ..PoolState::default() }).into(),
+            ..DeviceState::default()
+        };
         let many = MOST_BLOCKS / 2;
         let segments = [segment(1, 10, 7, 1), segment(2, 20, 0, many), segment(3, 30, 7, 1), segment(4, 5, 0, many)];
         let addresses: Vec<u64> = shown(&segments, &state).iter().map(|segment| segment.address).collect();
         assert_eq!(addresses, [2, 3, 1]);
+        let segments = [segment(1, 10, 7, 1), segment(2, 20, 0, MOST_BLOCKS + 1), segment(3, 5, 0, 0)];
+        let addresses: Vec<u64> = shown(&segments, &state).iter().map(|segment| segment.address).collect();
+        assert_eq!(addresses, [3, 1], "one that is too large leaves room for others");
     }
 }
