@@ -4,8 +4,9 @@ import { Columns } from "../../src/engine/decode";
 import { hostCurve } from "../../src/engine/memory/curve";
 import { FREE, PENDING, type SegmentColumns, segmentsOf, TAKEN } from "../../src/engine/memory/segments";
 import { Stacks, shownFrames } from "../../src/engine/memory/stacks";
+import { nearestMark } from "../../src/page/views/memory/marks";
 import { blockAt, boxesOf, layOut, ROW } from "../../src/page/views/memory/ribbon";
-import { neverFreed, poolText } from "../../src/shared/memory";
+import { fragmentation, neverFreed, poolWords } from "../../src/shared/memory";
 import { SHOW_DEFAULT } from "../../src/shared/selection";
 import { column, reportOf } from "./sample";
 
@@ -139,5 +140,21 @@ test("what was there before the recording was not leaked by it", () => {
   const amount = (bytes: number, blocks: number) => ({ bytes, blocks });
   const left = neverFreed({ live: amount(10, 3), fromBefore: amount(4, 1) } as Parameters<typeof neverFreed>[0]);
   assert.deepEqual(left, amount(6, 2));
-  assert.deepEqual(["default", "graph 3", "pool 3"].map(poolText), ["default pool", "graph 3 pool", "pool 3"]);
+  assert.deepEqual(["default", "graph 3", "pool 3"].map(poolWords), ["default pool", "graph 3 pool", "pool 3"]);
+});
+
+test("of several processes what is scattered is summed up", () => {
+  assert.equal(fragmentation([]), null);
+  assert.equal(fragmentation([{ free: 0, largestFree: 0 }]), null);
+  assert.equal(fragmentation([{ free: 100, largestFree: 75 }]), 0.25);
+  const whole = { free: 100, largestFree: 100 };
+  assert.equal(fragmentation([whole, whole]), 0, "each has one free block");
+  assert.equal(fragmentation([whole, { free: 300, largestFree: 100 }]), 0.5);
+});
+
+test("a click means the nearest mark", () => {
+  assert.equal(nearestMark([], 10), null);
+  assert.equal(nearestMark([17, 3], 10), null);
+  assert.equal(nearestMark([5, 9, 30], 10), 1);
+  assert.equal(nearestMark([16], 10), 0);
 });

@@ -10,6 +10,7 @@ import { isDark } from "../../colours";
 import { Tooltip } from "../../tooltip";
 import { type OtherCurve, otherCurves } from "./curves";
 import { Legend } from "./legend";
+import { nearestMark } from "./marks";
 import { type Marks, plot, showSeries } from "./plot";
 import {
   chooseFailure,
@@ -24,8 +25,6 @@ import {
 
 /** The total of a device is shown where what was reserved comes as near to it. */
 const NEAR_TOTAL = 0.6;
-/** A click so many pixels beside the mark of a failure means that. */
-const NEAR_MARK = 6;
 
 interface Hover {
   place: number;
@@ -69,8 +68,9 @@ export function MemoryChart({ of, pool, curve }: Properties) {
     });
     made.current = chart;
     const undo = onClicks(chart.over, (x, isOther) => {
-      const failed = marks.current.failures.findIndex((time) => Math.abs(chart.valToPos(time, "x") - x) <= NEAR_MARK);
-      if (failed >= 0) chooseFailure(failed);
+      const places = marks.current.failures.map((time) => chart.valToPos(time, "x"));
+      const failed = nearestMark(places, x);
+      if (failed !== null) chooseFailure(failed);
       if (times.length === 0) return;
       const moment = nearestMoment(times, chart.posToVal(x, "x"));
       if (isOther || isComparing.peek()) compareWith(moment);

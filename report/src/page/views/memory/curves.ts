@@ -3,7 +3,7 @@
 import type { Signal } from "@preact/signals";
 import type { CurveColumns } from "../../../engine/memory/curve";
 import { addressed } from "../../address";
-import { curveFits, IN_MEMORY, PENDING, RESERVED } from "./plot";
+import { curveFits, IN_MEMORY, PENDING, RESERVED, withPending } from "./plot";
 
 /** Each is "on", "off", or "" for what is best: it is shown where it does not hide what is taken. */
 const residentText = addressed("memory.resident", "");
@@ -26,8 +26,8 @@ export interface OtherCurve {
 /** The curves that there is something of. */
 export function otherCurves({ taken, inMemory, host }: CurveColumns): OtherCurve[] {
   const curves: OtherCurve[] = [];
-  const add = (text: Signal<string>, of: Omit<OtherCurve, "isShown" | "toggle">) => {
-    const { isThere, fits } = curveFits(taken, of.bytes);
+  const add = (text: Signal<string>, of: Omit<OtherCurve, "isShown" | "toggle">, drawn = of.bytes) => {
+    const { isThere, fits } = curveFits(taken, drawn);
     if (!isThere) return;
     const isShown = text.value === "" ? fits : text.value === "on";
     const toggle = () => {
@@ -43,13 +43,14 @@ export function otherCurves({ taken, inMemory, host }: CurveColumns): OtherCurve
     bytes: inMemory,
   });
   if (host?.pending.some((bytes) => bytes > 0)) {
-    add(pendingText, {
+    const pending = {
       series: PENDING,
       name: "pending",
       label: "With pending frees",
       title: "Show what the program gave back too, as long as the device still used it",
       bytes: host.pending,
-    });
+    };
+    add(pendingText, pending, withPending(taken, host.pending));
   }
   if (host?.reserved.some((bytes) => bytes > 0)) {
     add(reservedText, {

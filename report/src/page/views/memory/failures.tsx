@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { DeviceMemory, FailureInfo } from "../../../shared/format";
-import { poolText } from "../../../shared/memory";
+import { poolWords } from "../../../shared/memory";
 import { bytesText, countText, timeText } from "../../../shared/units";
 import { head } from "../../state";
 import { StackList } from "./stack";
@@ -57,7 +57,7 @@ function Failure({ of, failed, place, isOpen }: Properties) {
   const times = of.moments?.times ?? [];
   const { processes } = head();
   const where = [
-    of.host!.pools.length > 1 && poolText(failed.pool),
+    of.host!.pools.length > 1 && poolWords(failed.pool),
     processes.length > 1 && `process ${processes[failed.process]?.pid}`,
   ].filter(Boolean);
   return (

@@ -1,7 +1,7 @@
 // What an allocator's own account says: how much it holds, what of it is used, and how the rest is scattered.
 
 import type { DeviceMemory, SegmentState } from "../../../shared/format";
-import { poolText } from "../../../shared/memory";
+import { fragmentation, poolWords } from "../../../shared/memory";
 import { bytesText, countText, exactShareText, timeText } from "../../../shared/units";
 import { useAnswer } from "../../answer";
 import { ask } from "../../engine";
@@ -25,11 +25,6 @@ export function Fragments({ of }: { of: DeviceMemory }) {
   );
 }
 
-/** How much of what is free is not in the largest piece; `null` if nothing is free. */
-export function fragmentation({ free, largestFree }: SegmentState): number | null {
-  return free > 0 ? 1 - largestFree / free : null;
-}
-
 function Account({ of, state, place }: { of: DeviceMemory; state: SegmentState; place: number }) {
   const { value, error } = useAnswer(`${of.device} ${place}`, async () => ({
     device: of.device,
@@ -51,13 +46,13 @@ function Account({ of, state, place }: { of: DeviceMemory; state: SegmentState; 
       {state.pools.length > 1 && <Pools state={state} />}
       {error && <Problem what="The segments can't be drawn" why={error} />}
       {columns && <Segments device={of.device} state={state} columns={columns} />}
-      {state.leftOut > 0 && <p class="nothing">{countText(state.leftOut)} smaller segments are not on the picture.</p>}
+      {state.leftOut > 0 && <p class="nothing">{countText(state.leftOut)} segments are not in the picture.</p>}
     </section>
   );
 }
 
 function Figures({ state }: { state: SegmentState }) {
-  const scattered = fragmentation(state);
+  const scattered = fragmentation([state]);
   return (
     <dl class="memory-figures">
       <Figure name="Reserved" value={bytesText(state.reserved)} about={`${countText(state.segments)} segments`} />
@@ -123,7 +118,7 @@ function Pools({ state }: { state: SegmentState }) {
       <tbody>
         {state.pools.map((pool) => (
           <tr key={pool.name}>
-            <th scope="row">{poolText(pool.name)}</th>
+            <th scope="row">{poolWords(pool.name)}</th>
             <td>{bytesText(pool.reserved)}</td>
             <td>{bytesText(pool.allocated)}</td>
             <td>{bytesText(pool.free)}</td>

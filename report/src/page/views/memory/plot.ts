@@ -74,9 +74,14 @@ export function plot(place: HTMLElement, data: CurveColumns, events: PlotEvents)
   };
   const known = Array.from(data.inMemory, (bytes) => (isKnown(bytes) ? bytes : null));
   const nothing = () => Array.from(data.time, () => null);
-  const pending = data.host ? data.host.pending.map((bytes, at) => bytes + data.taken[at]!) : nothing();
+  const pending = data.host ? withPending(data.taken, data.host.pending) : nothing();
   const all = [data.time, data.taken, known, pending, data.host?.reserved ?? nothing()];
   return new uPlot(options, all as unknown as uPlot.AlignedData, place);
+}
+
+/** What is drawn for pending frees: they are on top of what is taken. */
+export function withPending(taken: Float64Array, pending: Float64Array): Float64Array {
+  return pending.map((bytes, at) => bytes + taken[at]!);
 }
 
 function highest(max: number | null, total: number | null): number {

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { FREE, PENDING, type SegmentColumns, TAKEN } from "../../../engine/memory/segments";
 import type { SegmentState } from "../../../shared/format";
-import { poolText } from "../../../shared/memory";
+import { poolWords } from "../../../shared/memory";
 import { bytesText } from "../../../shared/units";
 import { Canvas, type Surface } from "../../canvas";
 import { Tooltip } from "../../tooltip";
@@ -133,7 +133,7 @@ function BlockFacts({ state, columns, block }: { state: SegmentState; columns: S
       <dt>Segment</dt>
       <dd>
         {bytesText(whole[of]!)}, {kind.filter(Boolean).join(", ")}
-        {stream[of]! > 0 && `, stream ${stream[of]}`}, {poolText(state.pools[pool[of]!]?.name ?? "")}
+        {stream[of]! > 0 && `, stream ${stream[of]}`}, {poolWords(state.pools[pool[of]!]?.name ?? "")}
       </dd>
       <dt>Address</dt>
       <dd>0x{(address[of]! + offset[block]!).toString(16)}</dd>
@@ -187,7 +187,7 @@ function drawRibbon(surface: Surface, columns: SegmentColumns, state: SegmentSta
   context.fillStyle = colour("dim");
   for (const { pool, top } of ribbon.labels) {
     const { name = "", reserved = 0 } = state.pools[pool] ?? {};
-    context.fillText(`${poolText(name)}, ${bytesText(reserved)}`, 0, top + 10);
+    context.fillText(`${poolWords(name)}, ${bytesText(reserved)}`, 0, top + 10);
   }
   const bySegment = piecesBySegment(ribbon.pieces, whole.length);
   for (const [segment, pieces] of bySegment.entries()) {

@@ -1,7 +1,7 @@
 // Memory over time, and what it was made of.
 
 import type { DeviceMemory } from "../../../shared/format";
-import { poolText as poolName } from "../../../shared/memory";
+import { poolWords } from "../../../shared/memory";
 import { bytesText } from "../../../shared/units";
 import { useAnswer } from "../../answer";
 import { Choice } from "../../choice";
@@ -81,7 +81,7 @@ function Pools({ of }: { of: DeviceMemory }) {
       <option value="">All {pools.length} pools</option>
       {pools.map((each, place) => (
         <option key={each.name} value={String(place)}>
-          {poolName(each.name)} (peak {bytesText(each.peak.taken)})
+          {poolWords(each.name)} (peak {bytesText(each.peak.taken)})
         </option>
       ))}
     </select>

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { Amount, DeviceMemory, MeasureName } from "../../../shared/format";
-import { neverFreed } from "../../../shared/memory";
+import { fragmentation, neverFreed } from "../../../shared/memory";
 import { bytesText, countText, dateText, exactShareText, MEASURE_LABELS, timeText } from "../../../shared/units";
 import { addressWith } from "../../address";
 import { head, measures } from "../../state";
@@ -116,7 +116,7 @@ function HostFacts({ device }: { device: DeviceMemory }) {
   if (!host) return null;
   const { reservedPeak, total, states, failureCount } = host;
   const free = states.reduce((sum, state) => sum + state.free, 0);
-  const largest = Math.max(0, ...states.map((state) => state.largestFree));
+  const scattered = fragmentation(states);
   const there = placeOf(device);
   return (
     <>
@@ -129,10 +129,10 @@ function HostFacts({ device }: { device: DeviceMemory }) {
           </span>
         </a>
       )}
-      {free > 0 && (
+      {scattered !== null && (
         <a class="number-card fragmentation" href={addressWith(there)}>
           <span class="dim">Fragmentation</span>
-          <strong>{exactShareText(1 - largest / free)}</strong>
+          <strong>{exactShareText(scattered)}</strong>
           <span class="dim">{bytesText(free)} free in segments</span>
         </a>
       )}
