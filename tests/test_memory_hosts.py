@@ -87,6 +87,20 @@ class Hosts(RecordingCase):
         self.assertEqual(host.has_sink(), 0, "nobody records")
         self.check(stackweave.open(self.path).memory())
 
+    def test_while_another_copy_records_this_one_does_not(self):
+        # It is only compared with nothing: no host tells anything meanwhile.
+        room = ctypes.create_string_buffer(16)
+        sink = ctypes.c_void_p(ctypes.addressof(room))
+        set_sink = ctypes.CDLL(_native.__file__).stackweave_set_memory_sink
+        self.assertEqual(set_sink(sink, None), 0)
+        try:
+            with self.assertRaisesRegex(stackweave.StackweaveError, "another copy of Stackweave in this process"):
+                stackweave.memory(self.path).start()
+        finally:
+            self.assertEqual(set_sink(None, sink), 0)
+        with stackweave.memory(self.path, overwrite=True):
+            pass
+
 
 if __name__ == "__main__":
     unittest.main()
