@@ -209,6 +209,8 @@ fn without_an_account_segments_are_what_events_leave() {
     let mut tape = cuda_events();
     tape.state((MAIN_THREAD, 30_000), 1);
     tape.segment((MAIN_THREAD, 30_000), (0x10_0000, 2 * MIB), (&[], FIRST), 0);
+    // Nobody knows this state: it is not the end.
+    tape.state((MAIN_THREAD, 30_000), 3);
     let Some(read) = snapshot(tape) else { return };
     assert_segments(&read, &of_events());
     // One of other devices leaves the second one to its events.

@@ -214,3 +214,24 @@ fn a_sampled_block_counts_for_those_that_were_not() {
     let found = devices(&tape.process());
     assert_eq!(found[0].peak.allocated, 1005);
 }
+
+#[test]
+fn sums_of_what_a_bad_file_says_end_at_the_highest_number() {
+    let mut tape = DeviceTape::new();
+    let size = u64::MAX;
+    let steps = [
+        DeviceStep::Begin { reason: 0 },
+        DeviceStep::SegmentState { address: 0x1000, size, pool: 7 },
+        DeviceStep::SegmentState { address: 0x2000, size, pool: 7 },
+        DeviceStep::BlockState { address: 0x1000, size, asked: size, flags: 3, pool: 7 },
+        DeviceStep::BlockState { address: 0x2000, size, asked: size, flags: 3, pool: 7 },
+        DeviceStep::BlockState { address: 0x3000, size, asked: 0, flags: 0, pool: 7 },
+        DeviceStep::BlockState { address: 0x4000, size, asked: 0, flags: 0, pool: 7 },
+        DeviceStep::End,
+    ];
+    for step in &steps {
+        tape.step(1, 10, 0, step);
+    }
+    let state = devices(&tape.process())[0].state.clone().unwrap();
+    assert_eq!(state.pools, [PoolState { pool: 7, reserved: size, allocated: size, free: size }]);
+}

@@ -238,4 +238,14 @@ mod tests {
         assert_eq!(seen, expected);
         assert_eq!(filled(&[], 5, 9).len(), 1);
     }
+
+    #[test]
+    fn a_segment_grows_up_to_the_last_address() {
+        let part = |address, size| (address, size, Origin { is_expandable: true, ..Origin::default() });
+        let half = 1 << 63;
+        let mut last = part(half, half);
+        assert!(!grows(&mut last, &part(0, 1)), "there is nothing behind the last address");
+        let mut last = part(0, half);
+        assert!(grows(&mut last, &part(half, u64::MAX)) && last.1 == u64::MAX);
+    }
 }
