@@ -3,6 +3,8 @@
 
 mod patient;
 
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use patient::{Program, names, options, thread_in};
@@ -121,8 +123,19 @@ fn a_process_that_somebody_traces_is_not_read() {
 
 #[test]
 fn what_is_no_process_any_more_is_told() {
-    let mut ended = std::process::Command::new("true").spawn().unwrap();
-    let number = ended.id();
+    const NAME: &str = "what_is_no_process_any_more_is_told";
+    if child::role().is_some() {
+        // Never waits for it.
+        eprintln!("{}", Command::new("true").spawn().unwrap().id());
+        std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        return;
+    }
+    // Not a child of this process: who looks waits for what it has stopped, and would take the end that the parent is to be told.
+    let mut parent = child::command(&child::own_executable(), NAME, "parent");
+    let mut parent = parent.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(parent.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let number = line.trim().parse().unwrap();
     let end = Instant::now() + Duration::from_secs(20);
     let refused = loop {
         let refused = stacks_of(number, &options());
@@ -131,7 +144,9 @@ fn what_is_no_process_any_more_is_told() {
         }
     };
     assert_eq!(refused, CantRead::Ended(number));
-    ended.wait().unwrap();
+    let number = parent.id();
+    parent.kill().unwrap();
+    parent.wait().unwrap();
     assert_eq!(stacks_of(number, &options()).unwrap_err(), CantRead::NoProcess(number));
 }
 
