@@ -198,7 +198,7 @@ peak: 950 B in 4 blocks, 1.50 s after the start
         )
 
     def test_a_call_through_many_native_modules_is_shown_by_its_entry(self):
-        through = [native(name, f"lib{name}.so") for name in ("allocator", "device", "dispatch", "binding")]
+        through = [native(name, f"lib{name}.so") for name in ("allocator", "device", "kernel", "dispatch", "binding")]
         shown = str(Views([row(Stack(*through, PARSE, MAIN), 1, 100, 1, 100)]).leaks()).splitlines()[2:]
         expected = ["binding  [libbinding.so]", "by parse  app.py:10", "by <module>  app.py:30"]
         self.assertEqual([line[31:] for line in shown], expected)

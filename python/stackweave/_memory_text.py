@@ -79,7 +79,7 @@ def _places(rows: tuple[UsageRow, ...]) -> Iterator[_Place]:
 
 
 #: A call that goes through more native modules is shown by where it enters the first.
-MOST_MODULES = 2
+MOST_MODULES = 4
 
 
 def without_insides(stack: Iterable[Frame]) -> Iterator[Frame]:
