@@ -23,7 +23,7 @@ LITTLE_ROOM = 2 << 30
 
 
 def section() -> Section:
-    return examine("System", (_tracing, _reading_memory, _answers, _room, _browser))
+    return examine("System", (_tracing, _reading_memory, _answers, _thread_memory, _room, _browser))
 
 
 def _tracing() -> Iterator[Finding]:
@@ -83,6 +83,12 @@ def _answers() -> Iterator[Finding]:
         yield ok(f"processes that import stackweave answer stackweave stacks, by signal {answers['signal']}", **answers)
     else:
         yield note(f"this process would not answer stackweave stacks: {answers['reason']}", **answers)
+
+
+def _thread_memory() -> Iterator[Finding]:
+    """The loader has a small reserve of it for all libraries that are loaded after the program's start."""
+    used = stats()["unwind"]["static_tls_bytes"]
+    yield ok(f"stackweave takes {used} bytes of static thread-local memory from other libraries", static_tls_bytes=used)
 
 
 def _room() -> Iterator[Finding]:

@@ -8,6 +8,7 @@ use std::hint::black_box;
 
 use stackweave_capture::{Capture, Request, SourceStop, Start, StopReason};
 use stackweave_core::{StackId, StackPointer};
+use stackweave_store::thread_words::thread_words;
 
 use crate::border::call_quietly;
 use crate::growing::{self, Growing};
@@ -140,10 +141,14 @@ pub unsafe extern "C" fn stackweave_capture_from_context(
 }
 
 /// Pays now what the first capture of this thread would pay. A thread whose first capture would otherwise be in a signal
-/// handler calls this first. Takes the dynamic loader's lock.
+/// handler calls this first. Takes the dynamic loader's lock. STACKWEAVE_NO_MEMORY if the loader had no static thread-local
+/// memory left when the library was loaded: captures then work, but not in signal handlers.
 #[unsafe(no_mangle)]
 pub extern "C" fn stackweave_prepare() -> stackweave_status {
     call_quietly(|| {
+        if thread_words().is_err() {
+            return STACKWEAVE_NO_MEMORY;
+        }
         stackweave_unwind::prepare();
         let mut stack = 0;
         // SAFETY: the output is a local.

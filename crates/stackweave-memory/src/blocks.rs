@@ -13,11 +13,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use stackweave_store::thread_word;
+use stackweave_store::thread_words::MEMORY_BLOCK;
 
 use crate::platform;
-
-thread_word!(fn word, set_word, "stackweave_memory_v0_block");
 
 /// In place of where an event began: the thread is in a [`Quiet`](crate::Quiet).
 pub(crate) const QUIET: usize = 1;
@@ -70,7 +68,7 @@ impl Block {
     #[inline(always)]
     pub(crate) fn of_this_thread() -> Option<&'static Self> {
         // SAFETY: null, or the block of this thread: blocks are never unmapped, and this one is no other's.
-        unsafe { ptr::with_exposed_provenance::<Self>(word()).as_ref() }
+        unsafe { ptr::with_exposed_provenance::<Self>(MEMORY_BLOCK.get()).as_ref() }
     }
 
     /// The same, given one if there is none. `None` without memory.
@@ -157,7 +155,7 @@ fn attach() -> Option<&'static Block> {
     block.errno.store(errno, Ordering::Relaxed);
     // Whatever the system allocates to note the thread's end is ours.
     block.busy.store(QUIET, Ordering::Relaxed);
-    set_word(ptr::from_ref(block).expose_provenance());
+    MEMORY_BLOCK.set(ptr::from_ref(block).expose_provenance());
     if let Some(key) = THREAD_END.load(Ordering::Acquire).checked_sub(1) {
         // SAFETY: the key exists; the value is this thread's block.
         unsafe { libc::pthread_setspecific(key, ptr::from_ref(block).cast()) };

@@ -41,12 +41,14 @@ mod watching;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use stackweave_store::thread_words::thread_words;
 
 /// The native part of stackweave.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     refuse_subinterpreters()?;
+    refuse_without_thread_words()?;
     keywords::prepare(py);
     python_source::install(py);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -94,4 +96,9 @@ fn refuse_subinterpreters() -> PyResult<()> {
             "stackweave can be imported in the main interpreter only, not in a subinterpreter",
         )),
     }
+}
+
+/// Captures in signal handlers, and hooks of allocators, need the words of threads where no first use allocates them.
+fn refuse_without_thread_words() -> PyResult<()> {
+    thread_words().map(drop).map_err(|error| PyImportError::new_err(error.to_string()))
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use stackweave_core::{SourceStop, StopReason};
+use stackweave_store::thread_words::{ThreadWords, thread_words};
 use stackweave_symbolize::Reason;
 use stackweave_unwind::UnloadWatch;
 
@@ -52,6 +53,11 @@ fn unwind(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         _ => "unknown",
     };
     dict.set_item("unload_watch", watch)?;
+    let reserve_bytes = match thread_words() {
+        Ok(ThreadWords::Reserve(bytes)) => bytes,
+        Ok(ThreadWords::Program) | Err(_) => 0,
+    };
+    dict.set_item("static_tls_bytes", reserve_bytes)?;
     let reasons = StopReason::ALL.map(|reason| (reason.as_str(), stats.stopped_by(reason)));
     dict.set_item("stop_reasons", counted(py, reasons)?)?;
     Ok(dict)

@@ -19,10 +19,7 @@ mod stack_hash;
 mod stack_index;
 mod stack_nodes;
 mod stack_table;
-#[cfg(not(target_arch = "x86_64"))]
-mod thread_word_portable;
-#[cfg(target_arch = "x86_64")]
-mod thread_word_x86_64;
+pub mod thread_words;
 
 pub use address_map::{AddressMap, AddressMapStats};
 pub use blob_table::{BlobTable, BlobTableStats};

@@ -9,11 +9,9 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::{mem, ptr};
 
 use stackweave_recording::Recorder;
-use stackweave_store::thread_word;
+use stackweave_store::thread_words::TRACE_BLOCK;
 
 use crate::thread::Thread;
-
-thread_word!(fn word, set_word, "stackweave_trace_v0_block");
 
 /// A thread that is traced.
 #[derive(Debug)]
@@ -49,7 +47,7 @@ static THREAD_END: AtomicU32 = AtomicU32::new(0);
 #[inline(always)]
 pub(crate) fn of_this_thread() -> Option<&'static Block> {
     // SAFETY: null, or the block of this thread, which lives until the thread ends.
-    unsafe { ptr::with_exposed_provenance::<Block>(word()).as_ref() }
+    unsafe { ptr::with_exposed_provenance::<Block>(TRACE_BLOCK.get()).as_ref() }
 }
 
 /// The same, made if there is none.
@@ -76,7 +74,7 @@ pub(crate) unsafe fn make_for_this_thread() -> &'static Block {
     }));
     // SAFETY: the caller holds the GIL; nobody has a reference into the list meanwhile.
     unsafe { (*BLOCKS.0.get()).push(block) };
-    set_word(block.expose_provenance());
+    TRACE_BLOCK.set(block.expose_provenance());
     if let Some(key) = THREAD_END.load(Ordering::Acquire).checked_sub(1) {
         // SAFETY: the key exists; the value is this thread's block.
         unsafe { libc::pthread_setspecific(key, block.cast()) };
@@ -135,7 +133,7 @@ pub(crate) unsafe fn sweep(mut last_look: impl FnMut(&Block)) {
 /// # Safety
 /// As for [`visit`].
 pub(crate) unsafe fn forget_other_threads() {
-    let own: *mut Block = ptr::with_exposed_provenance_mut(word());
+    let own: *mut Block = ptr::with_exposed_provenance_mut(TRACE_BLOCK.get());
     // SAFETY: the caller's promise.
     let blocks = unsafe { &mut *BLOCKS.0.get() };
     blocks.retain(|block| *block == own);
@@ -159,7 +157,7 @@ fn watch_threads() {
 
 /// Without the GIL.
 extern "C" fn at_thread_end(block: *mut libc::c_void) {
-    set_word(0);
+    TRACE_BLOCK.set(0);
     // SAFETY: the block of this thread, which nobody frees before the mark below is set.
     let block = unsafe { &*block.cast::<Block>() };
     let recorder = block.recorder.lock().unwrap_or_else(PoisonError::into_inner).clone();

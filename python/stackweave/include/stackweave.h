@@ -445,7 +445,8 @@ enum stackweave_status stackweave_capture_from_context(const void *context,
                                                        enum stackweave_stop *stop);
 
 // Pays now what the first capture of this thread would pay. A thread whose first capture would otherwise be in a signal
-// handler calls this first. Takes the dynamic loader's lock.
+// handler calls this first. Takes the dynamic loader's lock. STACKWEAVE_NO_MEMORY if the loader had no static thread-local
+// memory left when the library was loaded: captures then work, but not in signal handlers.
 enum stackweave_status stackweave_prepare(void);
 
 // Chooses a real-time signal that has no handler, and installs one for it, by which threads are asked where they are. To be

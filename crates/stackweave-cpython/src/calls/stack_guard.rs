@@ -7,12 +7,9 @@
 
 use core::mem;
 
-use stackweave_store::thread_word;
+use stackweave_store::thread_words::{STACK_FLOOR, STACK_LENGTH};
 
 use super::thread_memory::stack_pointer;
-
-thread_word!(fn floor, set_floor, "stackweave_cpython_v0_stack_floor");
-thread_word!(fn length, set_length, "stackweave_cpython_v0_stack_length");
 
 /// What is left alone at most; of smaller stacks, half.
 const LARGEST_RESERVE: usize = 2 << 20;
@@ -20,19 +17,19 @@ const LARGEST_RESERVE: usize = 2 << 20;
 /// Whether a call may use more of this thread's stack. On a stack that is not the thread's own nobody can tell: it may.
 #[inline(always)]
 pub(super) fn has_room() -> bool {
-    stack_pointer().wrapping_sub(floor() as u64) < length() as u64 || look()
+    stack_pointer().wrapping_sub(STACK_FLOOR.get() as u64) < STACK_LENGTH.get() as u64 || look()
 }
 
 #[cold]
 #[inline(never)]
 fn look() -> bool {
-    if length() == 0 {
+    if STACK_LENGTH.get() == 0 {
         let (floor, length) = measure();
-        set_floor(floor);
-        set_length(length);
+        STACK_FLOOR.set(floor);
+        STACK_LENGTH.set(length);
     }
-    let reserve = length().min(LARGEST_RESERVE) as u64;
-    let below = (floor() as u64).wrapping_sub(stack_pointer());
+    let reserve = STACK_LENGTH.get().min(LARGEST_RESERVE) as u64;
+    let below = (STACK_FLOOR.get() as u64).wrapping_sub(stack_pointer());
     below == 0 || below > reserve
 }
 
@@ -79,11 +76,11 @@ mod tests {
     #[test]
     fn another_stack_is_not_judged() {
         assert!(has_room());
-        let other = floor() - 2 * LARGEST_RESERVE;
-        let length = length();
-        set_floor(stack_pointer() as usize + 64 * LARGEST_RESERVE);
+        let other = STACK_FLOOR.get() - 2 * LARGEST_RESERVE;
+        let length = STACK_LENGTH.get();
+        STACK_FLOOR.set(stack_pointer() as usize + 64 * LARGEST_RESERVE);
         assert!(has_room(), "far below what is known");
-        set_floor(other.saturating_sub(length));
+        STACK_FLOOR.set(other.saturating_sub(length));
         assert!(has_room(), "above what is known");
     }
 }

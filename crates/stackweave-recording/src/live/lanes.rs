@@ -32,14 +32,14 @@ pub(super) enum Refused {
 
 impl Turn {
     pub(super) fn take() -> Result<Self, Refused> {
-        let list = thread_words::list();
+        let list = thread_words::LIST.get();
         if list == NEVER {
             return Err(Refused::Never);
         }
         if list & CHANGING != 0 {
             return Err(Refused::Interrupted);
         }
-        thread_words::set_list(list | CHANGING);
+        thread_words::LIST.set(list | CHANGING);
         compiler_fence(Ordering::SeqCst);
         Ok(Self(list))
     }
@@ -47,7 +47,7 @@ impl Turn {
     /// The lane of this session, made if there is none. `None` without memory.
     pub(super) fn lane(&mut self, session: &Arc<Session>) -> Option<&'static Lane> {
         let lane = self.find(session).or_else(|| self.add(session))?;
-        thread_words::set_lane(ptr::from_ref(lane).expose_provenance());
+        thread_words::LANE.set(ptr::from_ref(lane).expose_provenance());
         Some(lane)
     }
 
@@ -78,7 +78,7 @@ impl Turn {
 
     /// Takes out the lanes of recordings that have stopped, but for one that was interrupted in the middle of an event.
     fn drop_closed(&mut self) {
-        thread_words::set_lane(0);
+        thread_words::LANE.set(0);
         let mut next: *mut Lane = ptr::with_exposed_provenance_mut(self.0);
         let mut kept: *mut Lane = ptr::null_mut();
         // SAFETY: as in `find`; one that is taken out is not looked at again.
@@ -99,34 +99,34 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         compiler_fence(Ordering::SeqCst);
-        thread_words::set_list(self.0);
+        thread_words::LIST.set(self.0);
     }
 }
 
 /// The calling thread has used this lane last.
 pub(super) fn last() -> *const Lane {
-    ptr::with_exposed_provenance(thread_words::lane())
+    ptr::with_exposed_provenance(thread_words::LANE.get())
 }
 
 /// The calling thread shall never record.
 pub(super) fn never() {
-    thread_words::set_lane(0);
-    thread_words::set_list(NEVER);
+    thread_words::LANE.set(0);
+    thread_words::LIST.set(NEVER);
 }
 
 /// The calling thread has no lanes: those it had are another process's.
 pub(super) fn forget_all() {
-    thread_words::set_lane(0);
-    thread_words::set_list(0);
+    thread_words::LANE.set(0);
+    thread_words::LIST.set(0);
 }
 
 /// The destructors of the calling thread run: the writers get what it has recorded. It may record more, on the same lanes.
 pub(super) fn end_of_thread() {
-    let list = thread_words::list();
+    let list = thread_words::LIST.get();
     if list == NEVER {
         return;
     }
-    thread_words::set_lane(0);
+    thread_words::LANE.set(0);
     let mut next: *mut Lane = ptr::with_exposed_provenance_mut(list & !CHANGING);
     let mut kept: *mut Lane = ptr::null_mut();
     // SAFETY: as in `Turn::find`.
@@ -140,7 +140,7 @@ pub(super) fn end_of_thread() {
             kept = this;
         }
     }
-    thread_words::set_list(kept.expose_provenance());
+    thread_words::LIST.set(kept.expose_provenance());
 }
 
 /// Ends a lane, if nobody has done so yet: the thread that it belongs to, or, when that is gone, the writer. Neither may use

@@ -18,14 +18,14 @@ pub struct Unwaiting {
 impl Unwaiting {
     /// From now on. They nest. Async-signal-safe.
     pub fn begin() -> Self {
-        thread_words::set_unwaiting(thread_words::unwaiting() + 1);
+        thread_words::UNWAITING.set(thread_words::UNWAITING.get() + 1);
         Self { is_of_its_thread: PhantomData }
     }
 }
 
 impl Drop for Unwaiting {
     fn drop(&mut self) {
-        thread_words::set_unwaiting(thread_words::unwaiting() - 1);
+        thread_words::UNWAITING.set(thread_words::UNWAITING.get() - 1);
     }
 }
 
@@ -39,5 +39,5 @@ pub fn never_wait_while(holds: fn() -> bool) {
 
 /// Whether the calling thread must not wait.
 pub(super) fn is_unwaiting() -> bool {
-    thread_words::unwaiting() > 0 || HOLDS.get().is_some_and(|holds| holds())
+    thread_words::UNWAITING.get() > 0 || HOLDS.get().is_some_and(|holds| holds())
 }

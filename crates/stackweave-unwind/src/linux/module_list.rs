@@ -9,7 +9,8 @@ use stackweave_core::{BuildId, Module, ModuleList};
 
 use crate::platform::loaded_objects::visit_patiently;
 
-/// The modules that are loaded now.
+/// The modules that are loaded now and have code. Those without are in no stack: data, and the words of our threads, which are
+/// in no file.
 pub(crate) fn modules() -> ModuleList {
     let mut modules: Vec<Module> = Vec::new();
     // SAFETY: the callback fits and `modules` outlives the call.
@@ -26,7 +27,8 @@ unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, modules: *mut 
     let loaded = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
     let start = loaded().map(address).min();
     let end = loaded().map(|header| address(header).wrapping_add(header.p_memsz)).max();
-    if let Some((start, end)) = start.zip(end) {
+    let has_code = loaded().any(|header| header.p_flags & libc::PF_X != 0);
+    if let Some((start, end)) = start.zip(end).filter(|_| has_code) {
         let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
         let build_id = notes.map(|header| bytes(address(header), header.p_memsz)).find_map(build_id_in);
         let path = path_of(info, modules.is_empty());

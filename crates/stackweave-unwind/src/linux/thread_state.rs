@@ -10,6 +10,8 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use stackweave_store::thread_words::UNWIND_STATE;
+
 use crate::platform::arch;
 use crate::platform::counters::Counters;
 use crate::platform::last_stack::LastStack;
@@ -53,7 +55,7 @@ impl ThreadState {
     /// This thread's state, if it has one yet.
     #[inline(always)]
     pub(crate) fn current() -> Option<&'static Self> {
-        let state = ptr::with_exposed_provenance::<Self>(arch::thread_word());
+        let state = ptr::with_exposed_provenance::<Self>(UNWIND_STATE.get());
         // SAFETY: the word is 0 or the address of a state, and states are never unmapped.
         unsafe { state.as_ref() }
     }
@@ -63,7 +65,7 @@ impl ThreadState {
     #[inline(never)]
     pub(crate) fn attach() -> Option<&'static Self> {
         let state = Self::claim()?;
-        arch::set_thread_word(ptr::from_ref(state).expose_provenance());
+        UNWIND_STATE.set(ptr::from_ref(state).expose_provenance());
         give_back_at_exit(state);
         Some(state)
     }
@@ -158,7 +160,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static ThreadState> {
 /// Arranges for `state` to be given back when this thread ends.
 fn give_back_at_exit(state: &'static ThreadState) {
     unsafe extern "C" fn give_back(state: *mut c_void) {
-        arch::set_thread_word(0);
+        UNWIND_STATE.set(0);
         // SAFETY: the value set below, of a state that is never unmapped.
         unsafe { &*state.cast::<ThreadState>() }.release();
     }
@@ -195,7 +197,7 @@ fn exit_key(destructor: unsafe extern "C" fn(*mut c_void)) -> Option<libc::pthre
 /// A forked child has one thread: the states of all others are free there.
 fn free_others_in_forked_child() {
     unsafe extern "C" fn in_child() {
-        let mine = arch::thread_word();
+        let mine = UNWIND_STATE.get();
         all().filter(|state| ptr::from_ref(*state).addr() != mine).for_each(ThreadState::release);
     }
     // SAFETY: the handler only stores to states, which are never unmapped.

@@ -1,4 +1,4 @@
-//! x86-64: the entry stub, the registers, the per-thread word.
+//! x86-64: the entry stub and the registers.
 
 use core::arch::{asm, global_asm};
 
@@ -142,16 +142,6 @@ global_asm!(
     "ret",
     ".cfi_endproc",
     ".size stackweave_unwind_v0_enter, . - stackweave_unwind_v0_enter",
-    // This thread's word, in the initial-exec model: reading it is two loads, and never allocates as
-    // the dynamic model may do inside a signal handler or an allocator.
-    ".pushsection .tbss.stackweave_unwind, \"awT\", @nobits",
-    ".p2align 3",
-    ".globl stackweave_unwind_v0_thread",
-    ".hidden stackweave_unwind_v0_thread",
-    ".type stackweave_unwind_v0_thread, @object",
-    ".size stackweave_unwind_v0_thread, 8",
-    "stackweave_unwind_v0_thread: .zero 8",
-    ".popsection",
     enter = sym crate::platform::capture::enter,
 );
 
@@ -160,36 +150,6 @@ unsafe extern "sysv64" {
     /// and their stack pointers into `stack_pointers` unless that is null.
     #[link_name = "stackweave_unwind_v0_enter"]
     pub(crate) fn enter(frames: *mut u64, limit: usize, skip: usize, stack_pointers: *mut u64) -> u64;
-}
-
-/// Reads this thread's word; 0 until it is set.
-#[inline(always)]
-pub(crate) fn thread_word() -> usize {
-    let word;
-    // SAFETY: loads this thread's own eight bytes of static TLS.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + stackweave_unwind_v0_thread@gottpoff]",
-            "mov {0}, qword ptr fs:[{0}]",
-            out(reg) word,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
-    word
-}
-
-/// Sets this thread's word.
-pub(crate) fn set_thread_word(word: usize) {
-    // SAFETY: stores to this thread's own eight bytes of static TLS.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + stackweave_unwind_v0_thread@gottpoff]",
-            "mov qword ptr fs:[{0}], {1}",
-            out(reg) _,
-            in(reg) word,
-            options(nostack, preserves_flags),
-        );
-    }
 }
 
 /// The address of the thread control block. It lies above the stack of every thread but the first.

@@ -1,0 +1,27 @@
+//! The words as an ordinary thread-local: those of a program itself, and the fallback of a library.
+
+use core::cell::Cell;
+
+use super::COUNT;
+
+thread_local! {
+    static WORDS: [Cell<usize>; COUNT] = const { [const { Cell::new(0) }; COUNT] };
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn get(index: usize) -> usize {
+    WORDS.with(|words| words[index].get())
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn set(index: usize, word: usize) {
+    WORDS.with(|words| words[index].set(word));
+}
+
+/// Returns where the calling thread's words are.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
+pub(super) fn address() -> usize {
+    WORDS.with(|words| words.as_ptr().addr())
+}

@@ -1,0 +1,249 @@
+//! The words of threads on Linux on x86-64, at a fixed distance from the thread pointer.
+//!
+//! A program has them in its own thread-local memory. A library loads an object that has nothing else (`elf_object.rs`), from
+//! memory, when it is itself loaded: before any of its code can be called, and in no signal handler.
+//!
+//! Hot file: getting and setting a word neither allocates nor calls, but where the loader had no memory left.
+
+use core::arch::asm;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::{ptr, slice};
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use super::{COUNT, NoThreadWords, ThreadWords, dynamic, elf_object};
+
+/// The distance of the first word from the thread pointer; 0: there are only ordinary thread-locals.
+static DISTANCE: AtomicUsize = AtomicUsize::new(0);
+static OUTCOME: OnceLock<Result<ThreadWords, NoThreadWords>> = OnceLock::new();
+
+/// Runs when the program starts, or the library is loaded.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = place_words;
+
+#[inline(always)]
+pub(super) fn get<const INDEX: usize>() -> usize {
+    let distance = DISTANCE.load(Ordering::Relaxed);
+    if distance == 0 {
+        return dynamic::get(INDEX);
+    }
+    let word;
+    // SAFETY: loads this thread's own eight bytes.
+    unsafe {
+        asm!(
+            "mov {word}, qword ptr fs:[{distance} + {place}]",
+            word = lateout(reg) word,
+            distance = in(reg) distance,
+            place = const INDEX * size_of::<usize>(),
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    word
+}
+
+#[inline(always)]
+pub(super) fn set<const INDEX: usize>(word: usize) {
+    let distance = DISTANCE.load(Ordering::Relaxed);
+    if distance == 0 {
+        return dynamic::set(INDEX, word);
+    }
+    // SAFETY: stores to this thread's own eight bytes.
+    unsafe {
+        asm!(
+            "mov qword ptr fs:[{distance} + {place}], {word}",
+            word = in(reg) word,
+            distance = in(reg) distance,
+            place = const INDEX * size_of::<usize>(),
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+pub(super) fn thread_words() -> Result<ThreadWords, NoThreadWords> {
+    let never_ran = || Err(NoThreadWords("the constructor of the library did not run".into()));
+    OUTCOME.get().cloned().unwrap_or_else(never_ran)
+}
+
+extern "C" fn place_words() {
+    let placed = if is_in_program(ptr::from_ref(&DISTANCE).addr()) {
+        Ok((dynamic::address().wrapping_sub(thread_pointer()), ThreadWords::Program))
+    } else {
+        load().map(|distance| (distance, ThreadWords::Reserve(COUNT * size_of::<usize>())))
+    };
+    let outcome = placed.map(|(distance, place)| {
+        DISTANCE.store(distance, Ordering::Relaxed);
+        place
+    });
+    // The first outcome stays: nobody has called for another.
+    let _ = OUTCOME.set(outcome.map_err(NoThreadWords));
+}
+
+fn thread_pointer() -> usize {
+    let address;
+    // SAFETY: the first word of the thread control block is its own address.
+    unsafe { asm!("mov {0}, qword ptr fs:[0]", out(reg) address, options(nostack, readonly, preserves_flags)) };
+    address
+}
+
+/// Whether an address lies in the program itself, not in a library. The loader lists the program first.
+fn is_in_program(address: usize) -> bool {
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, address: *mut c_void) -> c_int {
+        // SAFETY: the loader passes valid data.
+        let headers = unsafe { slice::from_raw_parts((*info).dlpi_phdr, usize::from((*info).dlpi_phnum)) };
+        // SAFETY: as above.
+        let offset = (address.addr() as u64).wrapping_sub(unsafe { (*info).dlpi_addr });
+        let has = |header: &libc::Elf64_Phdr| {
+            header.p_type == libc::PT_LOAD && offset.wrapping_sub(header.p_vaddr) < header.p_memsz
+        };
+        if headers.iter().any(has) { FOUND } else { NOT_FOUND }
+    }
+    const FOUND: c_int = 1;
+    const NOT_FOUND: c_int = 2;
+    // SAFETY: the callback fits; the address is not followed.
+    unsafe { libc::dl_iterate_phdr(Some(look), ptr::without_provenance_mut(address)) == FOUND }
+}
+
+/// What `dlinfo` gives, as far as it is documented.
+#[repr(C)]
+struct LinkMap {
+    address: usize,
+    name: *mut c_char,
+}
+
+/// Has the loader load the object; returns the distance of its thread-local memory.
+pub(super) fn load() -> Result<usize, Box<str>> {
+    let file = object_file().map_err(|error| format!("can't write the object that has it: {error}"))?;
+    let path = format!("/proc/self/fd/{}\0", file.as_raw_fd());
+    let mut map: *mut LinkMap = ptr::null_mut();
+    // SAFETY: the path ends with a zero, the object has no code, and `map` is a place for a pointer.
+    unsafe {
+        let handle = libc::dlopen(path.as_ptr().cast(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE);
+        if handle.is_null() || libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0 {
+            let why = libc::dlerror();
+            let why = if why.is_null() { c"the loader refuses it" } else { CStr::from_ptr(why) };
+            return Err(why.to_string_lossy().into());
+        }
+        // The loader knows the object by the path, which is that of another file as soon as this one is closed: whoever
+        // loads that one would get this object. A copy of the name, since the loader may free it. The old name is not freed:
+        // others may be reading it.
+        let name = libc::strdup(elf_object::NAME.as_ptr());
+        if !name.is_null() {
+            (*map).name = name;
+        }
+        let distance = (*map).address + elf_object::DISTANCE_AT as usize;
+        Ok(ptr::with_exposed_provenance::<usize>(distance).read())
+    }
+}
+
+/// A file without a name that has the object.
+fn object_file() -> io::Result<File> {
+    let mut file = memory_file().or_else(|error| {
+        let folders = [std::env::temp_dir(), "/dev/shm".into(), "/var/tmp".into()];
+        folders.iter().find_map(|folder| unnamed_file(folder).ok()).ok_or(error)
+    })?;
+    file.write_all(&elf_object::bytes())?;
+    Ok(file)
+}
+
+fn memory_file() -> io::Result<File> {
+    // Some systems refuse files of memory that can be executed, older ones do not know the flag.
+    let flags = [libc::MFD_CLOEXEC | libc::MFD_NOEXEC_SEAL, libc::MFD_CLOEXEC];
+    // SAFETY: the name is a C string.
+    let open = |flags| unsafe { libc::memfd_create(elf_object::NAME.as_ptr(), flags) };
+    let descriptor = flags.into_iter().map(open).find(|descriptor| *descriptor >= 0);
+    // SAFETY: a descriptor that was just made is ours.
+    descriptor.map(|descriptor| unsafe { File::from_raw_fd(descriptor) }).ok_or_else(io::Error::last_os_error)
+}
+
+fn unnamed_file(folder: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE).open(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    /// The calling thread's word in an object that was loaded.
+    fn word_at(distance: usize) -> *mut usize {
+        ptr::with_exposed_provenance_mut(thread_pointer().wrapping_add(distance))
+    }
+
+    #[test]
+    fn a_program_has_the_words_in_its_own_memory() {
+        assert_eq!(thread_words(), Ok(ThreadWords::Program));
+        assert_eq!(thread_pointer().wrapping_add(DISTANCE.load(Ordering::Relaxed)), dynamic::address());
+        set::<7>(9);
+        assert_eq!((get::<7>(), dynamic::get(7), get::<6>()), (9, 9, 0));
+        thread::spawn(|| assert_eq!(get::<7>(), 0)).join().unwrap();
+    }
+
+    #[test]
+    fn threads_that_were_there_before_the_object_have_zeroed_words() {
+        let (tell, told): (Vec<_>, Vec<_>) = (0..8).map(|_| mpsc::channel::<usize>()).unzip();
+        let (ready, wait) = mpsc::channel();
+        let threads: Vec<_> = told
+            .into_iter()
+            .map(|told| {
+                let ready = ready.clone();
+                thread::spawn(move || {
+                    ready.send(()).unwrap();
+                    let words = word_at(told.recv().unwrap());
+                    // SAFETY: this thread's words, which the loader has placed.
+                    let old = unsafe { slice::from_raw_parts(words, COUNT) }.to_vec();
+                    // SAFETY: as above.
+                    unsafe { words.write(thread_pointer()) };
+                    // SAFETY: as above.
+                    (old, unsafe { words.read() } == thread_pointer())
+                })
+            })
+            .collect();
+        for _ in &threads {
+            wait.recv().unwrap();
+        }
+        let distance = load().unwrap();
+        for tell in &tell {
+            tell.send(distance).unwrap();
+        }
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), (vec![0; COUNT], true));
+        }
+        // SAFETY: as above, on a thread that is younger than the object.
+        assert_eq!(thread::spawn(move || unsafe { word_at(distance).read() }).join().unwrap(), 0);
+    }
+
+    #[test]
+    fn the_loader_lists_the_object_by_its_name() {
+        unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+            // SAFETY: the loader passes valid data, and `found` is that of below.
+            unsafe {
+                let name = CStr::from_ptr((*info).dlpi_name);
+                assert!(!name.to_bytes().starts_with(b"/proc/self/fd"), "{name:?}");
+                *found.cast::<bool>() |= name == elf_object::NAME;
+            }
+            0
+        }
+        load().unwrap();
+        let mut found = false;
+        // SAFETY: the callback fits.
+        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
+        assert!(found);
+    }
+
+    #[test]
+    fn an_unnamed_file_does_where_there_are_no_files_of_memory() {
+        let mut file = unnamed_file(Path::new("/dev/shm")).or_else(|_| unnamed_file(&std::env::temp_dir())).unwrap();
+        file.write_all(&elf_object::bytes()).unwrap();
+        let path = format!("/proc/self/fd/{}\0", file.as_raw_fd());
+        // SAFETY: the path ends with a zero, the object has no code.
+        assert!(!unsafe { libc::dlopen(path.as_ptr().cast(), libc::RTLD_NOW) }.is_null());
+    }
+}
