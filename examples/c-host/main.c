@@ -117,7 +117,7 @@ static void interpret(const struct function *function)
 
 int main(void)
 {
-    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     static char file[] = "program.calc";
     const stackweave_source source = {sizeof source, file, walk, locate};
     uint64_t handle;

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::dump::CantDump;
 use crate::platform::advertisement;
 use crate::platform::answers::answer;
+use crate::platform::handler_stack::on_own_stack;
 use crate::platform::questions::{answer_question, question_in};
 use crate::platform::raw_files::last_error;
 
@@ -62,24 +63,26 @@ fn install(signal: c_int) -> bool {
     if action_of(signal).is_none_or(|action| action.sa_sigaction != libc::SIG_DFL) {
         return false;
     }
-    // SAFETY: an all-zero `sigaction` is a valid one: the empty mask.
+    // SAFETY: an all-zero `sigaction` is a valid one.
     let mut action: libc::sigaction = unsafe { zeroed() };
     action.sa_sigaction = on_signal as *const () as usize;
-    // Not on the alternate stack: that of a Rust thread is too small where registers are many.
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-    // SAFETY: the handler has the signature that SA_SIGINFO asks for.
-    unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) == 0 }
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+    // SAFETY: the handler has the signature that SA_SIGINFO asks for. All signals are blocked in it: see `handler_stack`.
+    unsafe {
+        libc::sigfillset(&raw mut action.sa_mask);
+        libc::sigaction(signal, &raw const action, ptr::null_mut()) == 0
+    }
 }
 
 extern "C" fn on_signal(_signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let error = last_error();
     // SAFETY: what this handler was given.
-    unsafe {
+    on_own_stack(|| unsafe {
         match question_in(info) {
             Some((process, question)) => answer_question(process, question, context),
             None => answer(context),
         }
-    }
+    });
     // SAFETY: puts this thread's error number back.
     unsafe { *libc::__errno_location() = error };
 }

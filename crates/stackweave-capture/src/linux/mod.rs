@@ -6,6 +6,7 @@ mod all_threads;
 mod answers;
 mod dump_signal;
 mod fd_writer;
+mod handler_stack;
 mod mapped_modules;
 mod questions;
 mod raw_files;
