@@ -15,6 +15,7 @@ mod loader;
 mod lookup;
 mod module_list;
 mod plain_steps;
+mod process_count;
 mod registered_code;
 mod rule;
 mod rule_cache;

@@ -4,10 +4,10 @@
 //! Ours are searched without a lock; removing one waits until no capture is looking.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::platform::cfi::{Cie, Section, Table, rule_at};
+use crate::platform::process_count::ProcessCount;
 use crate::platform::rule::Rule;
 
 /// A range of generated code whose frames Stackweave can walk through, until it is dropped.
@@ -35,11 +35,11 @@ struct Code {
 /// The registrations: replaced as a whole when one comes or goes.
 static CODES: AtomicPtr<Vec<*const Code>> = AtomicPtr::new(core::ptr::null_mut());
 /// How many captures are looking at `CODES`.
-static READERS: AtomicUsize = AtomicUsize::new(0);
+static READERS: ProcessCount = ProcessCount::new();
 /// Grows when a registration goes: rules read from it must be dropped, as for an unloaded module.
 static REMOVALS: AtomicU64 = AtomicU64::new(0);
 /// Serialises those who register and remove; captures never take it.
-static CHANGES: Mutex<()> = Mutex::new(());
+static CHANGES: ProcessCount = ProcessCount::new();
 
 /// Makes generated code known.
 ///
@@ -70,19 +70,23 @@ impl Drop for RegisteredCode {
 
 /// Replaces the list by a changed copy, and waits until nobody reads the old one.
 fn change(edit: impl FnOnce(&mut Vec<*const Code>)) {
-    let _guard = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    while !CHANGES.enter_alone() {
+        std::thread::yield_now();
+    }
     let old = CODES.load(Ordering::SeqCst);
-    // SAFETY: only replaced and freed under the lock held here.
+    // SAFETY: only replaced, and freed after that, by the one thread that changes it. In a child that was forked meanwhile,
+    // the list is the old or the new one, both of which are whole; what the other thread had not freed yet stays.
     let mut codes = if old.is_null() { Vec::new() } else { unsafe { (*old).clone() } };
     edit(&mut codes);
     CODES.store(Box::into_raw(Box::new(codes)), Ordering::SeqCst);
-    while READERS.load(Ordering::SeqCst) != 0 {
+    while !READERS.is_empty() {
         std::thread::yield_now();
     }
     if !old.is_null() {
         // SAFETY: no reader was left after the new list was in place.
         drop(unsafe { Box::from_raw(old) });
     }
+    CHANGES.leave();
 }
 
 /// How often a registration has gone.
@@ -111,12 +115,12 @@ fn with_code<R>(pc: u64, then: impl FnOnce(&Code) -> R) -> Option<R> {
     if CODES.load(Ordering::Relaxed).is_null() {
         return None;
     }
-    READERS.fetch_add(1, Ordering::SeqCst);
+    READERS.enter();
     let codes = CODES.load(Ordering::SeqCst);
-    // SAFETY: the list, and each registration in it, stays while READERS is not 0.
+    // SAFETY: the list, and each registration in it, stays while READERS is not empty.
     let code = unsafe { (*codes).iter().map(|code| &**code) }.find(|code| pc.wrapping_sub(code.start) < code.length);
     let result = code.map(then);
-    READERS.fetch_sub(1, Ordering::SeqCst);
+    READERS.leave();
     result
 }
 
@@ -146,4 +150,64 @@ pub(crate) fn libgcc_entry(pc: u64) -> Option<(Section<'static>, usize)> {
     // SAFETY: both entries belong to one table, which stays while its code is on the stack.
     let bytes = unsafe { core::slice::from_raw_parts(entry.byte_sub(offset).cast(), offset + 4 + length) };
     Some((Section { bytes, address: cie as u64 }, offset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    /// Waits for a child, at most for a minute, and returns its exit status; a child that hangs is killed.
+    fn status_of(child: libc::pid_t) -> Option<i32> {
+        let mut status = 0;
+        for _ in 0..6_000 {
+            // SAFETY: a child of this process, and a place for its status.
+            if unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child {
+                return libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // SAFETY: as above.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, &raw mut status, 0);
+        }
+        None
+    }
+
+    #[test]
+    fn a_child_that_is_forked_while_others_look_or_change_registers_and_removes() {
+        static PLACE: [u8; 16] = [0; 16];
+        let pc = PLACE.as_ptr().addr() as u64;
+        let registered = register_code(PLACE.as_ptr(), PLACE.len(), &[]);
+        let (begun, begin) = channel();
+        let (end, ended) = channel::<()>();
+        let reader = std::thread::spawn(move || {
+            with_code(pc, |_| {
+                begun.send(()).unwrap();
+                ended.recv().unwrap();
+            })
+        });
+        begin.recv().unwrap();
+        // Waits for the reader, in the middle of a change.
+        let changer = std::thread::spawn(|| drop(register_code(PLACE.as_ptr(), 1, &[])));
+        while CHANGES.is_empty() {
+            std::thread::yield_now();
+        }
+        // SAFETY: the child allocates, which glibc allows, and ends without running anything of the parent's.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            drop(register_code(PLACE.as_ptr(), 8, &[]));
+            let is_known = with_code(pc, |code| code.length).is_some();
+            // SAFETY: no preconditions.
+            unsafe { libc::_exit(if is_known { 7 } else { 8 }) };
+        }
+        let status = status_of(child);
+        end.send(()).unwrap();
+        reader.join().unwrap();
+        changer.join().unwrap();
+        drop(registered);
+        assert_eq!(status, Some(7), "the child hangs, or has lost what was registered");
+    }
 }
