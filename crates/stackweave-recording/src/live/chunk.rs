@@ -129,6 +129,10 @@ impl FullChunks {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::SeqCst).is_null()
+    }
+
     /// Takes all, and calls `each` with them, oldest first.
     pub(super) fn take(&self, mut each: impl FnMut(*mut Chunk)) {
         let mut newest = self.0.swap(ptr::null_mut(), Ordering::SeqCst);

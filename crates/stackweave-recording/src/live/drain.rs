@@ -7,8 +7,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stackweave_core::Names;
-
+use super::activity::WatchedNames;
 use super::chunk::Chunk;
 use super::gone_threads;
 use super::kinds::{KindNumber, Kinds, Registered};
@@ -32,7 +31,7 @@ const ATTEMPTS: usize = 100;
 
 pub(super) struct Drain {
     session: Arc<Session>,
-    names: Arc<dyn Names + Send + Sync>,
+    names: WatchedNames,
     kinds: Arc<Kinds>,
     known_kinds: usize,
     encoder: Encoder,
@@ -81,7 +80,7 @@ impl Drain {
     pub(super) fn new(session: &Arc<Session>, setting: &Setting, encoder: Encoder, output: Output) -> Self {
         Self {
             session: Arc::clone(session),
-            names: Arc::clone(&setting.names),
+            names: WatchedNames { names: Arc::clone(&setting.names), session: Arc::clone(session) },
             kinds: Arc::clone(&setting.kinds),
             known_kinds: 0,
             encoder,
@@ -274,7 +273,7 @@ impl Drain {
         }
         let thread = self.thread_of_notes();
         self.learn_kinds();
-        self.encoder.events(thread, words, &*self.names, into).events
+        self.encoder.events(thread, words, &self.names, into).events
     }
 
     fn thread_of_notes(&mut self) -> u32 {
@@ -304,7 +303,7 @@ impl Drain {
                 let Some(kind) = (if what.is_call { calls } else { frames }) else { continue };
                 words.extend([ticks << 8 | u64::from(kind.get()), what.word, depth]);
             }
-            count += self.encoder.events(thread, &words, &*self.names, &mut encoded).events;
+            count += self.encoder.events(thread, &words, &self.names, &mut encoded).events;
         }
         (encoded, count)
     }
@@ -487,7 +486,7 @@ impl Drain {
     fn encode(&mut self, thread: u32, words: &[u64]) {
         let Some(first) = words.first() else { return };
         self.learn_kinds();
-        let taken = self.encoder.events(thread, words, &*self.names, &mut self.encoded);
+        let taken = self.encoder.events(thread, words, &self.names, &mut self.encoded);
         let counted = |count| Counted { count, first_ticks: first >> 8, last_ticks: self.points.now().max(first >> 8) };
         if taken.words < words.len() {
             self.session.counts.lose(LossReason::NotUnderstood, 1);

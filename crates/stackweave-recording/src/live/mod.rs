@@ -6,6 +6,7 @@
 //! memory stays warm. The writer (`writer.rs`, `drain.rs`) also takes what is published in chunks that are not full, as
 //! often as [`Options::flush_every`] says, without the thread noticing.
 
+mod activity;
 mod chunk;
 mod chunk_start;
 mod drain;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::activity::Doing;
 use super::file_sink::FileSink;
 use super::options::path_of_process;
 use super::outcome::{FlushError, StartError};
@@ -119,7 +120,11 @@ impl Output {
                 encoder.lost(&lost(LossReason::WriteFailed, 0, unwritten), &mut told);
             }
             let parts = [&self.owed, &blocks.definitions, notes, &told, &blocks.events];
-            let appended = if parts.iter().all(|part| part.is_empty()) { Ok(()) } else { file.append(&parts) };
+            let appended = if parts.iter().all(|part| part.is_empty()) {
+                Ok(())
+            } else {
+                self.session.activity.during(Doing::Writing, || file.append(&parts))
+            };
             appended.map_err(|error| error.to_string())
         };
         match written {
@@ -184,7 +189,9 @@ impl Output {
         let others: u64 = self.session.counts.lost().values().sum();
         let lost = others + ring.overwritten().map_or(0, |overwritten| overwritten.count);
         encoder.end(&End { events: ring.events() + count, lost, residual_ns, reason }, &mut tail);
-        let written = ring.write(path, &head, &tail).map_err(|error| FlushError::Write(error.to_string()));
+        let write = || ring.write(path, &head, &tail);
+        let written =
+            self.session.activity.during(Doing::Writing, write).map_err(|error| FlushError::Write(error.to_string()));
         match &written {
             Ok(length) => self.session.counts.bytes.store(*length, Ordering::Relaxed),
             Err(error) => self.session.counts.set_error(error.to_string()),

@@ -127,6 +127,11 @@ impl Pool {
         }
     }
 
+    /// A number that changes when a chunk is given back.
+    pub(super) fn returns(&self) -> u32 {
+        self.given_back.load(Ordering::SeqCst)
+    }
+
     /// Bytes of all chunks there are.
     pub(super) fn bytes(&self) -> usize {
         self.made.load(Ordering::Relaxed) * CHUNK

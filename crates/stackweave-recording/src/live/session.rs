@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use stackweave_core::Names;
 use stackweave_store::StackTable;
 
+use super::activity::{Activity, Doing, Wait};
 use super::chunk::{Chunk, FullChunks};
 use super::chunk_start::{ChunkHook, HookSlot};
 use super::fork;
@@ -76,6 +77,7 @@ pub(super) struct Session {
     pub(super) pool: Pool,
     pub(super) full: FullChunks,
     pub(super) doorbell: Doorbell,
+    pub(super) activity: Activity,
     new_lanes: AtomicPtr<Lane>,
     threads: AtomicU32,
     pub(super) known_threads: KnownThreads,
@@ -136,6 +138,7 @@ impl Session {
             pool: Pool::new(setting.options.memory),
             full: FullChunks::new(),
             doorbell: Doorbell::new(),
+            activity: Activity::new(),
             new_lanes: AtomicPtr::new(ptr::null_mut()),
             threads: AtomicU32::new(0),
             known_threads: KnownThreads::default(),
@@ -192,14 +195,28 @@ impl Session {
         if chunk.is_err() && is_unwaiting() {
             return self.pool.take_beyond();
         }
-        while chunk.is_err() && !self.is_closed() {
+        let mut waited = Wait::begin(self.pool.returns());
+        while let Err(refusal) = chunk
+            && !self.is_closed()
+        {
+            if refusal == Refusal::NoMemory && !self.has_chunks_on_their_way() {
+                return chunk;
+            }
             let mut wait = || chunk = self.pool.wait();
             match WAITER.get().filter(|_| !self.waits_plainly) {
                 Some(waiter) => waiter(&mut wait),
                 None => wait(),
             }
+            if chunk.is_err() && waited.is_over(self.pool.returns(), &self.activity) {
+                return self.pool.take_beyond();
+            }
         }
         chunk
+    }
+
+    /// Whether the writer has buffers that it will give back.
+    fn has_chunks_on_their_way(&self) -> bool {
+        !self.full.is_empty() || !self.activity.is(Doing::Sleeping)
     }
 
     /// Tells the writer of a lane.

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{mem, ptr};
 
+use super::activity::Doing;
 use super::drain::Drain;
 use super::lanes;
 use super::orders::Order;
@@ -105,7 +106,7 @@ impl Writer {
         loop {
             let flush_in = next_flush.saturating_duration_since(Instant::now());
             let most = self.drain.observing.interval().map_or(flush_in, |interval| interval.min(flush_in));
-            self.session.doorbell.sleep(most);
+            self.session.activity.during(Doing::Sleeping, || self.session.doorbell.sleep(most));
             let orders = self.session.orders.take();
             if orders.is_empty() && Instant::now() < next_flush {
                 self.drain.full_chunks();

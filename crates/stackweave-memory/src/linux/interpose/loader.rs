@@ -88,11 +88,16 @@ impl Loader {
         Settled { load: is_held.then(|| Held::new(locks.load)), list: Some(locks.list) }
     }
 
-    /// Whether this thread is inside `dlopen` or `dlclose`.
-    pub(super) fn is_loading(&self) -> bool {
+    /// Returns whether this thread holds one of the locks: inside `dlopen` or `dlclose`, or inside a callback of
+    /// `dl_iterate_phdr`. Whoever needs the loader waits for this thread then.
+    pub(super) fn is_held_here(&self) -> bool {
         let Some(locks) = self.locks else { return false };
-        // SAFETY: a mutex of the loader; the owner is a word, and it is ours only if we have put it there.
-        unsafe { (&raw const (*locks.load.cast::<MutexParts>()).owner).read_volatile() == libc::gettid() }
+        // SAFETY: no preconditions.
+        let me = unsafe { libc::gettid() };
+        [locks.load, locks.list].into_iter().any(|lock| {
+            // SAFETY: a mutex of the loader; the owner is a word, and it is ours only if this thread has put it there.
+            unsafe { (&raw const (*lock.cast::<MutexParts>()).owner).read_volatile() == me }
+        })
     }
 }
 
@@ -227,7 +232,7 @@ mod tests {
         let loader = Loader::find();
         assert!(!loader.loads.is_null());
         let locks = loader.locks.unwrap();
-        assert!(!loader.is_loading());
+        assert!(!loader.is_held_here());
         let meeting = std::sync::Barrier::new(2);
         std::thread::scope(|scope| {
             // A thread needs the first lock to begin and to end.
@@ -241,17 +246,33 @@ mod tests {
             });
             meeting.wait();
             let settled = loader.wait_for_loads();
-            assert!(loader.is_loading() && !settled.is_loading());
+            assert!(loader.is_held_here() && !settled.is_loading());
             meeting.wait();
             meeting.wait();
             drop(settled);
             assert_eq!(other.join().unwrap(), [false, true]);
         });
-        assert!(!loader.is_loading());
+        assert!(!loader.is_held_here());
         let inside = loader.try_enter().unwrap();
         assert!(!inside.is_loading());
         assert!(loader.try_enter().is_none(), "a thread that walks is not disturbed");
         drop(inside);
         assert!(try_lock(locks.list).is_some());
+    }
+
+    #[test]
+    fn a_thread_that_visits_the_list_holds_a_lock() {
+        unsafe extern "C" fn look(_: *mut libc::dl_phdr_info, _: usize, held: *mut c_void) -> c_int {
+            // SAFETY: what is given below.
+            let (loader, held) = unsafe { &mut *held.cast::<(Loader, Option<[bool; 2]>)>() };
+            let loader = *loader;
+            let elsewhere = std::thread::scope(|scope| scope.spawn(|| loader.is_held_here()).join().unwrap());
+            *held = Some([loader.is_held_here(), elsewhere]);
+            1
+        }
+        let mut held = (Loader::find(), None::<[bool; 2]>);
+        // SAFETY: the callback fits, and `held` outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut held).cast()) };
+        assert_eq!(held.1, Some([true, false]));
     }
 }

@@ -47,9 +47,9 @@ pub(crate) fn recheck() {
     }
 }
 
-/// Whether this thread is inside `dlopen` or `dlclose`: whoever needs the loader waits for it. A call of the kernel.
-fn is_loading() -> bool {
-    LOADER.get().is_some_and(Loader::is_loading)
+/// Returns whether this thread holds a lock of the loader: whoever needs the loader waits for it. A call of the kernel.
+fn holds_the_loader() -> bool {
+    LOADER.get().is_some_and(Loader::is_held_here)
 }
 
 #[cold]
@@ -110,7 +110,7 @@ fn with_modules<R>(loader: &Loader, action: impl FnOnce(&mut Turn<'_, Option<Kno
 /// Leads `functions` to their hooks, in all modules that are loaded and in those that will be.
 pub(crate) fn install(functions: &'static [Function]) -> Result<(), InterposeError> {
     take_turns_with_forks();
-    stackweave_recording::never_wait_while(is_loading);
+    stackweave_recording::never_wait_while(holds_the_loader);
     definitions::pin_this_module();
     let loader = LOADER.get_or_init(Loader::find);
     let definitions = definitions::find(functions, &loading::functions());
