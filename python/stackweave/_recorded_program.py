@@ -78,6 +78,8 @@ class RecordingCommand(NamedTuple):
         def begin() -> None:
             ending = _Ending(self, command, recording, quiet=asked.quiet)
             recording.start()
+            if not asked.quiet:
+                recording._announce_as(_printable(path))
             # After those of the recording and before those of the program, so that it runs between them.
             atexit.register(ending)
 
@@ -147,6 +149,11 @@ class _Ending:
             return
         ended = Ended(self._command, self._recording, summary, seconds, self._folder)
         _write("".join(f"stackweave: {line}\n" for line in self._kind.lines(ended)))
+
+
+def _printable(path: str) -> str:
+    """A path as a line of text: without what a terminal would take for a command."""
+    return "".join(letter if letter.isprintable() else "?" for letter in path)
 
 
 def _write(text: str) -> None:

@@ -36,6 +36,9 @@ fn write_process(out: &mut dyn Write, process: &ProcessRecording, notes: &[Strin
     row(out, "file", &format!("{}, {}", process.path().display(), bytes(process.bytes())))?;
     let duration = process.time_range().map_or(0, |range| range.end - range.start);
     row(out, "recorded", &format!("{}, for {}", utc(start.started_wall_ns), time(duration)))?;
+    if let Some(end) = process.end() {
+        row(out, "ended", end.reason.as_str())?;
+    }
     let python = start.python.as_ref().map(|version| format!(", Python {version}")).unwrap_or_default();
     row(out, "on", &format!("{}{python}, stackweave {}", start.host, start.stackweave_version))?;
     if let Some(parent) = start.forked_from {

@@ -24,6 +24,9 @@ use crate::snapshot::{self, BlockOrigin, Snapshot, SnapshotKinds};
 
 /// Snapshots of a recording without a history: at least so far from each other, and not more than a hundredth of the time.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(10);
+/// The first ones come sooner, so that a short program that is killed leaves more than nothing: in milliseconds, after 0.2, 0.5,
+/// 1, 2, 5 and 10 seconds.
+const FIRST_PAUSES: [u64; 6] = [200, 300, 500, 1_000, 3_000, 5_000];
 const SNAPSHOT_SHARE: u32 = 100;
 
 /// How the ledgers are doing.
@@ -137,7 +140,7 @@ impl LedgerObserver {
             settled: 0,
             pace: Pace::default(),
             snapshots: 0,
-            next_snapshot: Instant::now() + SNAPSHOT_EVERY,
+            next_snapshot: Instant::now() + pause_after(0),
             snapshot_events: 0,
             dump_at: Threshold { bytes: options.dump_at_rss.unwrap_or(u64::MAX), is_armed: true },
             has_lost: false,
@@ -172,7 +175,7 @@ impl LedgerObserver {
         self.snapshots += 1;
         let snapshot = Snapshot { ticks: ticks.max(self.settled), ..self.snapshot() };
         snapshot::write_snapshot(&snapshot, self.snapshots, SnapshotKinds { usage, sizes, total }, notes);
-        let pause = SNAPSHOT_EVERY.max(began.elapsed() * SNAPSHOT_SHARE);
+        let pause = pause_after(self.snapshots).max(began.elapsed() * SNAPSHOT_SHARE);
         (self.next_snapshot, self.snapshot_events) = (Instant::now() + pause, self.books.entered);
         true
     }
@@ -196,6 +199,12 @@ impl LedgerObserver {
         self.buffers.take_until(until, &self.shapes, &mut |event| books.take(event));
         books.enter();
     }
+}
+
+/// How long it is to the next snapshot after so many.
+fn pause_after(snapshots: u64) -> Duration {
+    let first = usize::try_from(snapshots).ok().and_then(|place| FIRST_PAUSES.get(place));
+    first.map_or(SNAPSHOT_EVERY, |milliseconds| Duration::from_millis(*milliseconds))
 }
 
 impl Observer for LedgerObserver {
@@ -300,6 +309,7 @@ mod tests {
             let mut notes = Notes::default();
             let mut written = Vec::new();
             for ticks in [100, 200] {
+                ledgers.next_snapshot = Instant::now() + SNAPSHOT_EVERY;
                 ledgers.events(1, &[ticks << 8 | u64::from(kinds.free.get()), 0x10]);
                 ledgers.settle(ticks + 1, &mut notes);
                 assert_eq!(ledgers.snapshots, written.last().copied().unwrap_or(0), "not yet");
@@ -309,12 +319,20 @@ mod tests {
                 // Nothing has happened since.
                 ledgers.settle(ticks + 3, &mut notes);
                 written.push(ledgers.snapshots);
-                ledgers.next_snapshot = Instant::now() + SNAPSHOT_EVERY;
             }
             assert_eq!(written, expected, "{mode:?}");
             ledgers.end(300, &mut notes);
             assert_eq!(ledgers.snapshots, expected[1] + 1);
         }
+    }
+
+    #[test]
+    fn the_first_snapshots_come_soon() {
+        let times = (0..8).scan(Duration::ZERO, |time, snapshots| {
+            *time += pause_after(snapshots);
+            Some(time.as_millis())
+        });
+        assert_eq!(times.collect::<Vec<_>>(), [200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000]);
     }
 
     #[test]

@@ -232,6 +232,12 @@ impl Feed {
         Ok(self.recorder()?.path().into())
     }
 
+    /// Has a line written to standard error if SIGTERM or SIGHUP ends this process.
+    fn _announce_as(&self, name: &str) -> PyResult<()> {
+        self.recorder()?.announce_as(name);
+        Ok(())
+    }
+
     /// Names a thread by its number in the kernel; the calling one for None.
     fn _name_thread(&self, tid: Option<u32>, name: &str) -> PyResult<()> {
         let recorder = self.recorder()?;

@@ -103,6 +103,10 @@ reasons! {
         Exited = 2 "the process ended",
         /// A copy of a recording that goes on.
         Dumped = 3 "dumped",
+        /// SIGTERM has ended the process.
+        Terminated = 4 "ended by SIGTERM",
+        /// SIGHUP has ended the process.
+        HungUp = 5 "ended by SIGHUP",
     }
 }
 

@@ -225,9 +225,13 @@ impl Drain {
 
     /// Brings what there is into the file, if the observer has asked for that.
     pub(super) fn dump_if_asked(&mut self, path: &Path) {
-        if !self.observing.takes_dump() {
-            return;
+        if self.observing.takes_dump() {
+            self.dump_now(path);
         }
+    }
+
+    /// Brings what there is into the file.
+    pub(super) fn dump_now(&mut self, path: &Path) {
         // What goes wrong is kept as the recording's error.
         let _ = self.all();
         if self.is_ring() {

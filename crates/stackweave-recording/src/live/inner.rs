@@ -22,6 +22,8 @@ const NOTHING: usize = 1;
 /// A process that exits waits no longer for a file that blocks.
 const EXIT_PATIENCE: Duration = Duration::from_secs(2);
 const EXIT_ATTEMPTS: u32 = 100;
+/// Says "off" where signals are left alone.
+const SIGNALS_VARIABLE: &str = "STACKWEAVE_SIGNALS";
 /// Where programs that are started from here find what to do.
 pub(super) const VARIABLE: &str = "STACKWEAVE_RECORDING";
 
@@ -37,7 +39,9 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    pub(super) fn begin(setting: Setting) -> Result<Arc<Self>, StartError> {
+    pub(super) fn begin(mut setting: Setting) -> Result<Arc<Self>, StartError> {
+        // Read here: a forked child must not wait for the lock of the environment.
+        setting.options.handle_signals &= env::var_os(SIGNALS_VARIABLE).is_none_or(|value| value != "off");
         fork::watch().map_err(StartError::System)?;
         let session = Session::begin(&setting, None)?;
         if setting.options.subprocesses {

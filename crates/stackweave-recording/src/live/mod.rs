@@ -7,8 +7,10 @@
 //! often as [`Options::flush_every`] says, without the thread noticing.
 
 mod activity;
+mod announcement;
 mod chunk;
 mod chunk_start;
+mod doorbells;
 mod drain;
 mod file_sink;
 mod fork;
@@ -35,6 +37,7 @@ mod recorder;
 mod ring;
 mod session;
 mod tally;
+mod termination;
 mod thread_words;
 mod unwaiting;
 mod writer;

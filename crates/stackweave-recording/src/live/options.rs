@@ -33,6 +33,9 @@ pub struct Options {
     /// Whether threads that wait for room do so where they are, and not inside the process's
     /// [`Waiter`](super::Waiter): who records in the middle of an allocation can't give an interpreter's lock away.
     pub waits_plainly: bool,
+    /// Whether SIGTERM and SIGHUP, where they have their default action, first have the recording written and closed.
+    /// The environment variable `STACKWEAVE_SIGNALS=off` says no for all recordings of a process.
+    pub handle_signals: bool,
     /// Whether a file that is there already may be replaced.
     pub overwrite: bool,
     /// Whose ticks events get; `None`: the best clock of this machine. With [`ClockSource::Monotonic`] a tick is a nanosecond, for
@@ -80,6 +83,7 @@ impl Options {
             follow_forks: true,
             subprocesses: false,
             waits_plainly: false,
+            handle_signals: true,
             overwrite: false,
             clock: None,
             python: None,

@@ -382,6 +382,13 @@ impl Recorder {
         self.0.stop()
     }
 
+    /// Has a line written to standard error if SIGTERM or SIGHUP ends this process, which calls the recording by this name.
+    pub fn announce_as(&self, name: &str) {
+        if let Some(session) = self.0.own_session() {
+            session.announce_as(name.to_owned());
+        }
+    }
+
     /// The threads that have recorded and that the writer knows of, also those that have ended: all that the observer was told of.
     /// The thread of an observer's notes is among them, once there are any.
     pub fn threads(&self) -> Vec<ThreadOf> {

@@ -12,8 +12,10 @@ use stackweave_core::Names;
 use stackweave_store::StackTable;
 
 use super::activity::{Activity, Doing, Wait};
+use super::announcement::Announcement;
 use super::chunk::{Chunk, FullChunks};
 use super::chunk_start::{ChunkHook, HookSlot};
+use super::doorbells::{self, Place};
 use super::fork;
 use super::fork_mark;
 use super::futex::Doorbell;
@@ -31,6 +33,7 @@ use super::tally::Tally;
 use super::unwaiting::is_unwaiting;
 use super::writer;
 use crate::clock::{Clock, ClockPoint};
+use crate::file::EndReason;
 
 /// What does not change when a process forks.
 #[derive(Clone)]
@@ -76,7 +79,8 @@ pub(super) struct Session {
     has_gaps: AtomicBool,
     pub(super) pool: Pool,
     pub(super) full: FullChunks,
-    pub(super) doorbell: Doorbell,
+    pub(super) doorbell: &'static Doorbell,
+    pub(super) place: &'static Place,
     pub(super) activity: Activity,
     new_lanes: AtomicPtr<Lane>,
     threads: AtomicU32,
@@ -91,6 +95,8 @@ pub(super) struct Session {
     /// Set before the session is known to anyone but its writer.
     pub(super) path: OnceLock<PathBuf>,
     writer: Mutex<Option<JoinHandle<()>>>,
+    /// What to write if a signal ends the program.
+    announcement: Mutex<Option<Announcement>>,
     /// What has observed the recording, once it has ended.
     observer: Mutex<KeptObserver>,
 }
@@ -126,6 +132,7 @@ impl Session {
     /// Starts the writer, which makes the file.
     pub(super) fn begin(setting: &Setting, forked_from: Option<u32>) -> Result<Arc<Self>, StartError> {
         let (clock, first_point) = setting.options.clock.map_or_else(Clock::start, Clock::start_with);
+        let place = doorbells::lease();
         let session = Arc::new(Self {
             generation: fork::generation(),
             pid: std::process::id(),
@@ -137,7 +144,8 @@ impl Session {
             has_gaps: AtomicBool::new(setting.options.when_full == WhenFull::Drop),
             pool: Pool::new(setting.options.memory),
             full: FullChunks::new(),
-            doorbell: Doorbell::new(),
+            doorbell: &place.doorbell,
+            place,
             activity: Activity::new(),
             new_lanes: AtomicPtr::new(ptr::null_mut()),
             threads: AtomicU32::new(0),
@@ -149,6 +157,7 @@ impl Session {
             orders: Orders::new(),
             path: OnceLock::new(),
             writer: Mutex::new(None),
+            announcement: Mutex::new(None),
             observer: Mutex::default(),
         });
         let writer = writer::spawn(&session, setting, forked_from)?;
@@ -269,6 +278,22 @@ impl Session {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(writer) = writer {
             let _ = writer.join();
+        }
+    }
+
+    /// Has a line written to standard error if a signal ends the program, which calls the recording by this name.
+    pub(super) fn announce_as(&self, name: String) {
+        *self.announcement.lock().unwrap_or_else(PoisonError::into_inner) = Announcement::new(name);
+    }
+
+    /// A signal has ended the recording: says where it is.
+    pub(super) fn announce(&self, reason: EndReason) {
+        // The thread that the signal has interrupted may be giving a name.
+        let Ok(announcement) = self.announcement.try_lock() else { return };
+        if let Some(announcement) = &*announcement
+            && self.path.get().is_some_and(|path| path.exists())
+        {
+            announcement.write(reason, self.counts.error().as_deref());
         }
     }
 

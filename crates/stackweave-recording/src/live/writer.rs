@@ -18,6 +18,7 @@ use super::outcome::{FlushError, StartError};
 use super::output::Output;
 use super::process;
 use super::session::{Session, Setting};
+use super::termination;
 use crate::file::{Encoder, EndReason};
 
 const STACK: usize = 512 * 1024;
@@ -29,6 +30,7 @@ pub(super) fn spawn(
     forked_from: Option<u32>,
 ) -> Result<JoinHandle<()>, StartError> {
     let (told, tell): (Sender<Result<(), StartError>>, Receiver<_>) = channel();
+    let (place, handles_signals) = (session.place, setting.options.handle_signals);
     let (session, setting) = (Arc::clone(session), setting.clone());
     let builder = thread::Builder::new().name("stackweave-writer".to_owned()).stack_size(STACK);
     let run = move || {
@@ -36,6 +38,10 @@ pub(super) fn spawn(
         let begun = catch_unwind(AssertUnwindSafe(|| Writer::begin(&session, &setting, forked_from)));
         let ended = begun.and_then(|begun| match begun {
             Ok(writer) => {
+                if handles_signals {
+                    session.place.answer_signals();
+                    termination::watch();
+                }
                 let _ = told.send(Ok(()));
                 catch_unwind(AssertUnwindSafe(|| writer.run()))
             }
@@ -48,8 +54,14 @@ pub(super) fn spawn(
             session.counts.set_error("the writer failed".to_owned());
         }
         session.close();
+        session.place.give_back();
+        termination::unwatch();
+        termination::answered();
     };
-    let writer = without_signals(|| builder.spawn(run)).map_err(StartError::System)?;
+    let writer = without_signals(|| builder.spawn(run)).map_err(|error| {
+        place.give_back();
+        StartError::System(error)
+    })?;
     match tell.recv() {
         Ok(Ok(())) => Ok(writer),
         Ok(Err(error)) => Err(error),
@@ -107,6 +119,13 @@ impl Writer {
             let flush_in = next_flush.saturating_duration_since(Instant::now());
             let most = self.drain.observing.interval().map_or(flush_in, |interval| interval.min(flush_in));
             self.session.activity.during(Doing::Sleeping, || self.session.doorbell.sleep(most));
+            if let Some(signal) = self.signal() {
+                if !termination::has_no_effect() {
+                    return self.end_by(signal);
+                }
+                self.drain.dump_now(&self.path);
+                termination::answered();
+            }
             let orders = self.session.orders.take();
             if orders.is_empty() && Instant::now() < next_flush {
                 self.drain.full_chunks();
@@ -116,6 +135,9 @@ impl Writer {
             let mut flushed = self.drain.all();
             self.drain.dump_if_asked(&self.path);
             next_flush = Instant::now() + self.flush_every;
+            if self.session.place.answers_signals() {
+                termination::watch();
+            }
             for order in orders {
                 match order {
                     Order::Flush(reply) => {
@@ -145,6 +167,21 @@ impl Writer {
                 }
             }
         }
+    }
+
+    /// The signal that the process has got, if this writer answers signals.
+    fn signal(&self) -> Option<libc::c_int> {
+        termination::received().filter(|_| self.session.place.answers_signals())
+    }
+
+    /// A signal ends the process: writes what is there, and closes the recording.
+    fn end_by(mut self, signal: libc::c_int) {
+        let reason = termination::reason(signal);
+        let session = Arc::clone(&self.session);
+        // What goes wrong is kept as the recording's error.
+        let _ = self.drain.all();
+        self.stop(reason);
+        session.announce(reason);
     }
 
     fn dump(&mut self, path: Option<PathBuf>) -> Result<PathBuf, FlushError> {

@@ -35,6 +35,7 @@ pub(super) fn of_process<'py>(py: Python<'py>, process: &ProcessRecording) -> Py
     info.set_item("path", process.path().as_os_str())?;
     info.set_item("started", moment(py, start.started_wall_ns)?)?;
     info.set_item("duration", seconds(process.time_range().map_or(0, |range| (range.end - 1).cast_signed())))?;
+    info.set_item("ended", process.end().map(|end| end.reason.as_str()))?;
     info.set_item("threads", threads(py, process, &counts)?)?;
     info.set_item("kinds", kinds(py, process, &counts)?)?;
     info.set_item("modules", modules(py, process)?)?;
