@@ -6,6 +6,7 @@ mod common;
 
 use common::cuda::{DEVICE_FREE, GRAPH, cuda_events};
 use common::examples::MAIN_THREAD;
+use common::json_lines::read_json_lines;
 use common::readers::{reader_script, run};
 use common::{exported, exported_text};
 use serde_json::{Value, json};
@@ -63,7 +64,7 @@ fn what_happens_has_a_name_and_an_account_is_no_event() {
 #[test]
 fn lines_of_json_have_every_event_and_no_rows_of_accounts() {
     let text = exported_text(&cuda(), Format::Json, &ExportOptions::default());
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = read_json_lines(&text);
     assert_eq!(lines.len(), 23);
     let at = |time: u64| lines.iter().find(|line| line["time_ns"] == time).unwrap();
     let freed = at(8000);

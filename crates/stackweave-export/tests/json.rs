@@ -7,6 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::examples::{PID, WORKER_TID, example, nasty, nasty_names, random};
+use common::json_lines::read_json_lines;
 use common::readers::{reader_script, run};
 use common::tape::{Tape, span};
 use common::{assert_golden, exported_text};
@@ -17,8 +18,7 @@ use stackweave_recording::Recording;
 use stackweave_testkit::folder::Folder;
 
 fn lines(recording: &Recording, options: &ExportOptions<'_>) -> Vec<Value> {
-    let text = exported_text(recording, Format::Json, options);
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    read_json_lines(&exported_text(recording, Format::Json, options))
 }
 
 fn names(event: &Value) -> Vec<&str> {
@@ -67,6 +67,40 @@ fn the_example_has_a_line_for_each_event_with_a_place() {
     assert_eq!(sample["frames"][2], frame);
 }
 
+/// Lines that repeat every frame in every event are what the events of the file stand for.
+#[test]
+fn nothing_is_lost_where_frames_and_stacks_are_shared() {
+    let expected = include_str!("golden/example.expanded.jsonl");
+    let expected: Vec<Value> = expected.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines(&example().recording(), &ExportOptions::default()), expected);
+}
+
+#[test]
+fn an_event_takes_the_same_bytes_however_deep_its_stack_is() {
+    let size = |depth: u32, events: u64| {
+        let mut tape = Tape::new();
+        let function = tape.python("dive", "/app/a.py", 3);
+        let stack: Vec<_> = (1..=depth).map(|line| Tape::at(function, line)).collect();
+        (0..events).for_each(|event| tape.allocate((1, event), (0x1000, 16), &stack));
+        exported_text(&tape.recording(), Format::Json, &ExportOptions::default()).len()
+    };
+    let of_events = |depth| size(depth, 2000) - size(depth, 1000);
+    // The number of the stack has two more digits.
+    assert!(of_events(500) <= of_events(2) + 2 * 1000, "{} and {} bytes", of_events(2), of_events(500));
+}
+
+#[test]
+fn nested_calls_take_bytes_in_proportion_to_their_depth() {
+    let size = |depth: u64| {
+        let mut tape = Tape::new();
+        let function = tape.python("dive", "/app/a.py", 3);
+        (0..depth).for_each(|at| tape.begin((1, at), Tape::at(function, 4)));
+        exported_text(&tape.recording(), Format::Json, &ExportOptions::default()).len()
+    };
+    let (half, whole) = (size(10_000), size(20_000));
+    assert!(whole < 2 * half + half / 10, "{half} and {whole} bytes");
+}
+
 #[test]
 fn a_part_is_as_it_is_in_the_whole() {
     let recording = random(31, 3000).recording();
@@ -94,7 +128,7 @@ fn nothing_stays_open_where_events_are_missing() {
     let options = ExportOptions::default();
     export(&tape.recording(), Format::Json, &path, &options, (None, &mut |_| {})).unwrap();
     let text = std::fs::read_to_string(path).unwrap();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = read_json_lines(&text);
     let found: Vec<(&str, Vec<&str>)> =
         lines.iter().map(|line| (line["name"].as_str().unwrap(), names(line))).collect();
     assert_eq!(found, [("a", vec![]), ("before", vec!["a"]), ("b", vec![]), ("after", vec!["b"])]);

@@ -5,6 +5,7 @@
 mod common;
 
 use common::examples::MAIN_THREAD;
+use common::json_lines::read_json_lines;
 use common::memory::{MemoryTape, OWN_CURVE, memory};
 use common::readers::{reader_script, run};
 use common::{exported, exported_text};
@@ -74,7 +75,7 @@ fn formats_of_costs_show_the_peak_unless_another_measure_is_asked_for() {
 #[test]
 fn lines_of_json_say_all_of_it() {
     let text = exported_text(&memory().tape.recording(), Format::Json, &ExportOptions::default());
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = read_json_lines(&text);
     let at = |time: u64| lines.iter().find(|line| line["time_ns"] == time).unwrap();
     assert_eq!((&at(1500)["kind"], &at(1500)["name"]), (&json!("memory-tag"), &json!("loading")));
     assert_eq!(at(4500)["name"], Value::Null);

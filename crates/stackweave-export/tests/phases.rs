@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::json_lines::read_json_lines;
 use common::readers::{reader_script, run, system_program};
 use common::report::Page;
 use common::tape::{Tape, span};
@@ -182,10 +183,8 @@ fn every_format_takes_phases() {
         assert!(done.bytes > 0, "{format}");
     }
     let text = exported_text(&compiled(), Format::Json, &ExportOptions::default());
-    let kinds: Vec<String> = text
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["kind"].as_str().unwrap().to_owned())
-        .collect();
+    let kinds: Vec<String> =
+        read_json_lines(&text).iter().map(|line| line["kind"].as_str().unwrap().to_owned()).collect();
     let expected = [
         "begin-run",
         "begin",

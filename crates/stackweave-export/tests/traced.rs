@@ -7,6 +7,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
+use common::json_lines::read_json_lines;
 use common::readers::{reader_script, run, system_program};
 use common::tape::Tape;
 use common::traced::{Called, Traced, random_traced, traced, traced_from};
@@ -162,7 +163,7 @@ fn very_deep_stacks_are_written_in_linear_time() {
 #[test]
 fn lines_of_json_tell_callers_tasks_and_ends_that_say_something() {
     let text = exported_text(&traced().recording(), Format::Json, &ExportOptions::default());
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = read_json_lines(&text);
     let kinds: Vec<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
     let expected = [
         "open",

@@ -5,6 +5,7 @@
 
 pub mod cuda;
 pub mod examples;
+pub mod json_lines;
 pub mod memory;
 pub mod native_names;
 pub mod readers;

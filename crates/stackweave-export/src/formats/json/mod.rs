@@ -1,8 +1,11 @@
 //! One JSON object for each event that has a place in the program, a line each, the earliest first.
 //!
-//! `frames` is that place, innermost first, in `PyTorch`'s shape: the stack that was recorded with the event, else what its
-//! thread has begun. `name` is what begins or happens there. Values have the names that their kind gives them. What happens to
-//! memory is told whether it has a place or not.
+//! `stack` is that place: the stack that was recorded with the event, else what its thread has begun. Stacks and frames are
+//! defined once, by lines of their own, so that the file is linear in the number of events. `name` is what begins or happens
+//! there. Values have the names that their kind gives them. What happens to memory has a line whether it has a place or not.
+
+mod definitions;
+mod thread;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -12,19 +15,33 @@ use serde_json::Value;
 use stackweave_core::{EventKind, FieldType, Role};
 use stackweave_profile::{Frame, RecordedNames};
 use stackweave_recording::file::Event;
-use stackweave_recording::read::OpenStack;
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
+use self::definitions::{Definitions, write_stack_number};
+use self::thread::{Opened, Place, Thread, depth};
 use crate::activity::losses;
 use crate::error::ExportError;
 use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
 
+/// The first line. The version changes when readers of an older one would read wrongly.
+const HEAD: &[u8] = b"{\"define\":\"file\",\"format\":\"stackweave-events\",\"version\":2}\n";
+
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let mut processes: Vec<Process> = source.processes().iter().map(|process| Process::new(source, process)).collect();
     let range = source.options().part.range.clone().unwrap_or(0..u64::MAX);
-    source
-        .visit_events_from_start(&mut |timed| Ok(processes[source.place_of(timed.process)].event(&timed, &range, out)?))
+    out.write_all(HEAD)?;
+    let mut lines = Lines { definitions: Definitions::default(), line: Vec::new(), out };
+    source.visit_events_from_start(&mut |timed| {
+        Ok(processes[source.place_of(timed.process)].event(&timed, &range, &mut lines)?)
+    })
+}
+
+/// The file, and the line of an event that is not complete. What it refers to is defined before it.
+struct Lines<'o> {
+    definitions: Definitions,
+    line: Vec<u8>,
+    out: &'o mut dyn Write,
 }
 
 /// A process, and what its threads have begun.
@@ -32,59 +49,13 @@ struct Process {
     recording: ProcessRecording,
     names: RecordedNames,
     visible: VisibleFrames,
-    /// The frames that each one of the recording stands for, as text, without those that are not seen.
-    texts: HashMap<(u32, u64), Box<[u8]>>,
+    /// By a frame of the recording and what is seen of it: the numbers of the frames that it stands for, outermost first.
+    frames: HashMap<(u32, u64), Box<[u32]>>,
+    /// By the number of a stack in the recording.
+    places: HashMap<u32, Place>,
     threads: HashMap<u32, Thread>,
     /// By the addresses of objects: the labels that name them.
     tasks: HashMap<u64, u32>,
-    /// The frames of a stack, outermost first, and what is seen of each.
-    stack: Vec<(u32, u64)>,
-}
-
-#[derive(Default)]
-struct Thread {
-    /// What it has begun, outermost first.
-    open: OpenStack<u32>,
-    /// The ticks at which events of it are missing, the next one last.
-    losses: Vec<u64>,
-    /// The frame of its tag; 0 if it has none.
-    tag: u32,
-}
-
-impl Thread {
-    /// Something is open. Whether it has to be begun: then all is ended that was open in its place.
-    fn open(&mut self, frame: u32, kind: &EventKind, event: &Event<'_>) -> bool {
-        let depth = depth(kind, event);
-        while self.losses.last().is_some_and(|lost| event.ticks > *lost) {
-            self.losses.pop();
-        }
-        if !self.open.goes_on(depth) {
-            self.end_beyond();
-        }
-        if frame == 0 {
-            self.open.open_nothing(depth);
-            self.end_beyond();
-            return false;
-        }
-        let has_begun = self.open.open(depth, |open| *open == frame);
-        if has_begun {
-            self.end_beyond();
-        }
-        has_begun
-    }
-
-    /// Something else happens: what the opens before it have left out has ended, and so has all where events were lost.
-    fn settle(&mut self, ticks: u64) {
-        self.end_beyond();
-        while self.losses.last().is_some_and(|lost| ticks > *lost) {
-            while self.open.take_innermost().is_some() {}
-            self.losses.pop();
-        }
-    }
-
-    fn end_beyond(&mut self) {
-        while self.open.take_beyond().is_some() {}
-    }
 }
 
 impl Process {
@@ -94,14 +65,14 @@ impl Process {
             recording: process.clone(),
             names: source.names(process, &frames),
             visible: VisibleFrames::new(process, source.view()),
-            texts: HashMap::new(),
+            frames: HashMap::new(),
+            places: HashMap::new(),
             threads: HashMap::new(),
             tasks: HashMap::new(),
-            stack: Vec::new(),
         }
     }
 
-    fn event(&mut self, timed: &TimedEvent<'_>, range: &Range<u64>, out: &mut dyn Write) -> io::Result<()> {
+    fn event(&mut self, timed: &TimedEvent<'_>, range: &Range<u64>, lines: &mut Lines<'_>) -> io::Result<()> {
         let recording = self.recording.clone();
         let Some(kind) = recording.dictionary().kind(timed.event.kind) else { return Ok(()) };
         let new_thread = || Thread { losses: losses(&recording, timed.thread), ..Thread::default() };
@@ -121,17 +92,30 @@ impl Process {
         }
         let is_inside = u64::try_from(timed.time_ns).is_ok_and(|time| range.contains(&time));
         if is_inside && is_told {
-            self.write(timed, kind, out)?;
+            self.write(timed, kind, lines)?;
         }
-        let open = &mut self.threads.entry(timed.thread).or_default().open;
-        match kind.role {
-            Role::Open if has_begun => open.begin_open(depth(kind, &timed.event), frame),
-            Role::Begin | Role::Resume => open.begin(frame),
-            Role::End => drop(open.end()),
-            _ => {}
-        }
+        self.follow(timed, kind, (frame, has_begun), &mut lines.definitions);
         self.name_object(timed, kind, frame);
         Ok(())
+    }
+
+    /// Keeps what the thread has open.
+    fn follow(
+        &mut self,
+        timed: &TimedEvent<'_>,
+        kind: &EventKind,
+        (frame, has_begun): (u32, bool),
+        definitions: &mut Definitions,
+    ) {
+        let around = self.threads.entry(timed.thread).or_default().place();
+        let opened = has_begun.then(|| Opened { frame, inside: self.inside(around, frame, definitions) });
+        let open = &mut self.threads.entry(timed.thread).or_default().open;
+        match (kind.role, opened) {
+            (Role::Open, Some(opened)) => open.begin_open(depth(kind, &timed.event), opened),
+            (_, Some(opened)) => open.begin(opened),
+            (Role::End, None) => drop(open.end()),
+            _ => {}
+        }
     }
 
     /// Objects keep the names they are given until others begin in their places.
@@ -144,40 +128,47 @@ impl Process {
         }
     }
 
-    fn write(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
-        let pid = self.recording.start().pid;
-        write!(out, "{{\"time_ns\":{},\"process\":{pid}", timed.time_ns)?;
+    fn write(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, lines: &mut Lines<'_>) -> io::Result<()> {
+        lines.line.clear();
+        let (pid, line) = (self.recording.start().pid, &mut lines.line);
+        write!(line, "{{\"time_ns\":{},\"process\":{pid}", timed.time_ns)?;
         let thread = self.recording.dictionary().thread(timed.thread);
-        write!(out, ",\"thread\":{}", thread.map_or(timed.thread, |thread| thread.tid))?;
+        write!(line, ",\"thread\":{}", thread.map_or(timed.thread, |thread| thread.tid))?;
         if let Some(thread) = thread.filter(|thread| !thread.name.is_empty()) {
-            out.write_all(b",\"thread_name\":")?;
-            write_text(out, &thread.name)?;
+            line.write_all(b",\"thread_name\":")?;
+            write_text(line, &thread.name)?;
         }
-        out.write_all(b",\"kind\":")?;
-        write_text(out, &kind.name)?;
-        self.write_values(timed, kind, out)?;
-        self.write_frames(timed, kind, out)
+        line.write_all(b",\"kind\":")?;
+        write_text(line, &kind.name)?;
+        self.write_values(timed, kind, lines)?;
+        let place = self.place(timed, kind, &mut lines.definitions);
+        lines.definitions.define_stack(place.stack, lines.out)?;
+        lines.line.write_all(b",\"stack\":")?;
+        write_stack_number(place.stack, &mut lines.line)?;
+        lines.line.write_all(b"}\n")?;
+        lines.out.write_all(&lines.line)
     }
 
     /// All values but the stack. The first frame is what the event is called; the one that calls it has its place too.
-    fn write_values(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
+    fn write_values(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, lines: &mut Lines<'_>) -> io::Result<()> {
         let event = &timed.event;
         let tag = self.threads.get(&timed.thread).map_or(0, |thread| thread.tag);
         let first_frame = kind.position_of(FieldType::Frame);
         for (place, (field, &word)) in kind.fields.iter().zip(event.words).enumerate() {
             let is_frame = field.of == FieldType::Frame;
             if is_frame && matches!(kind.role, Role::Tag | Role::Usage) {
-                self.write_label(&field.name, word, out)?;
+                self.write_label(&field.name, word, &mut lines.line)?;
                 continue;
             }
             if is_frame && Some(place) != first_frame {
-                self.write_caller(&field.name, word, out)?;
+                self.write_caller(&field.name, word, lines)?;
                 continue;
             }
             let key = if is_frame { "name" } else { &field.name };
             if field.of == FieldType::Stack {
                 continue;
             }
+            let out = &mut lines.line;
             out.write_all(b",")?;
             write_text(out, key)?;
             out.write_all(b":")?;
@@ -198,6 +189,7 @@ impl Process {
                 }
             }
         }
+        let out = &mut lines.line;
         if matches!(kind.role, Role::Allocate | Role::Map) && tag != 0 {
             self.write_label("tag", tag.into(), out)?;
         }
@@ -228,48 +220,61 @@ impl Process {
         }
     }
 
-    fn write_caller(&mut self, key: &str, word: u64, out: &mut dyn Write) -> io::Result<()> {
+    fn write_caller(&mut self, key: &str, word: u64, lines: &mut Lines<'_>) -> io::Result<()> {
         let frame = u32::try_from(word).unwrap_or(0);
-        let frames = self.names.of(frame);
-        if frames.is_empty() {
-            return Ok(());
-        }
-        out.write_all(b",")?;
-        write_text(out, key)?;
-        out.write_all(b":")?;
-        out.write_all(self.texts.entry((frame, 1)).or_insert_with(|| text(frames, 1)))
+        // The innermost function counts, whether it is seen or not.
+        let Some(&number) = self.numbers(frame, 1, &mut lines.definitions).first() else { return Ok(()) };
+        lines.definitions.define_frame(number, lines.out)?;
+        lines.line.write_all(b",")?;
+        write_text(&mut lines.line, key)?;
+        write!(lines.line, ":{number}")
     }
 
-    fn write_frames(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, out: &mut dyn Write) -> io::Result<()> {
-        self.take_stack(timed, kind);
-        out.write_all(b",\"frames\":[")?;
-        let mut separator: &[u8] = b"";
-        for &(frame, seen) in self.stack.iter().rev().filter(|(_, seen)| *seen != 0) {
-            out.write_all(separator)?;
-            separator = b",";
-            let text = self.texts.entry((frame, seen)).or_insert_with(|| text(self.names.of(frame), seen));
-            out.write_all(text)?;
-        }
-        out.write_all(b"]}\n")
-    }
-
-    /// The stack of an event, outermost first.
-    fn take_stack(&mut self, timed: &TimedEvent<'_>, kind: &EventKind) {
-        self.stack.clear();
+    /// Where an event happened.
+    fn place(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, definitions: &mut Definitions) -> Place {
         match number(kind, &timed.event, FieldType::Stack) {
-            0 => {
-                let open = self.threads.get(&timed.thread).into_iter().flat_map(|thread| thread.open.iter());
-                self.stack.extend(open.map(|frame| (*frame, 0)));
-            }
-            stack => {
-                self.stack.extend(self.recording.dictionary().frames_of(stack).map(|frame| (frame, 0)));
-                self.stack.reverse();
-            }
+            0 => self.threads.get(&timed.thread).map(Thread::place).unwrap_or_default(),
+            stack => self.recorded_place(stack, definitions),
         }
-        let mut is_library = false;
-        for (frame, seen) in &mut self.stack {
-            *seen = self.visible.seen(*frame, self.names.of(*frame), &mut is_library);
+    }
+
+    /// The place of a stack of the recording. Each stack is looked at once, from the callers that are known on.
+    fn recorded_place(&mut self, stack: u32, definitions: &mut Definitions) -> Place {
+        let mut waiting = Vec::new();
+        let mut place = Place::default();
+        let mut next = stack;
+        while let Some((callers, frame)) = self.recording.dictionary().stack(next) {
+            if let Some(known) = self.places.get(&next) {
+                place = *known;
+                break;
+            }
+            waiting.push((next, frame));
+            next = callers;
         }
+        while let Some((stack, frame)) = waiting.pop() {
+            place = self.inside(place, frame, definitions);
+            self.places.insert(stack, place);
+        }
+        place
+    }
+
+    /// The place inside a frame of the recording that runs at a place.
+    fn inside(&mut self, callers: Place, frame: u32, definitions: &mut Definitions) -> Place {
+        let mut is_library = callers.is_library;
+        let seen = self.visible.seen(frame, self.names.of(frame), &mut is_library);
+        self.numbers(frame, seen, definitions);
+        let numbers = self.frames.get(&(frame, seen)).into_iter().flatten();
+        let stack = numbers.fold(callers.stack, |callers, frame| definitions.stack(callers, *frame));
+        Place { stack, is_library }
+    }
+
+    /// The numbers of the frames that a frame of the recording stands for, as far as they are seen, outermost first.
+    fn numbers(&mut self, frame: u32, seen: u64, definitions: &mut Definitions) -> &[u32] {
+        let frames = self.names.of(frame);
+        self.frames.entry((frame, seen)).or_insert_with(|| {
+            let outermost_first = frames.iter().enumerate().filter(|(place, _)| seen >> place & 1 == 1).rev();
+            outermost_first.map(|(_, frame)| definitions.frame(&text(frame))).collect()
+        })
     }
 }
 
@@ -284,11 +289,6 @@ fn number(kind: &EventKind, event: &Event<'_>, of: FieldType) -> u32 {
     word.and_then(|word| u32::try_from(*word).ok()).unwrap_or(0)
 }
 
-/// How many are open around what is open.
-fn depth(kind: &EventKind, event: &Event<'_>) -> u64 {
-    kind.position_of(FieldType::Unsigned).and_then(|place| event.words.get(place)).copied().unwrap_or(0)
-}
-
 /// The object of spans that have one.
 fn object(kind: &EventKind, event: &Event<'_>) -> Option<u64> {
     let has_object = matches!(kind.role, Role::Begin | Role::Resume | Role::Open | Role::Name);
@@ -296,16 +296,12 @@ fn object(kind: &EventKind, event: &Event<'_>) -> Option<u64> {
     event.words.get(place).copied().filter(|object| *object != 0)
 }
 
-fn text(frames: &[Frame], seen: u64) -> Box<[u8]> {
+/// A frame as a JSON object.
+fn text(frame: &Frame) -> Vec<u8> {
     let mut text = Vec::new();
-    for (_, frame) in frames.iter().enumerate().filter(|(place, _)| seen >> place & 1 == 1) {
-        if !text.is_empty() {
-            text.push(b',');
-        }
-        // Nothing fails in memory.
-        let _ = frame.write_json(&mut text);
-    }
-    text.into()
+    // Nothing fails in memory.
+    let _ = frame.write_json(&mut text);
+    text
 }
 
 fn write_text(out: &mut dyn Write, text: &str) -> io::Result<()> {
