@@ -31,7 +31,7 @@ pub use measure::Measure;
 pub use options::{AggregateOptions, Grouping};
 pub use origin::Origin;
 pub use profile::{Counts, DifferentMeasures, Profile};
-pub use recorded_costs::{RecordedCost, RecordedCosts};
+pub use recorded_costs::{RecordedCost, RecordedCosts, RecordedStack};
 pub use recorded_names::RecordedNames;
 pub use recordings::{Aggregated, PartProfile, aggregate};
 pub(crate) use recordings::{offsets, profiles_of_rows, ranges};

@@ -3,8 +3,10 @@
 //! Each stack of each thread is a sample, with a value for every measure that the recording has anything of. A location is
 //! an address with all calls that were inlined there, or a line of an interpreter's function.
 
+mod chains;
 mod fields;
 mod numbers;
+mod samples;
 mod tables;
 
 use std::io::{self, Write};
@@ -13,6 +15,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCost, RecordedCosts};
 
+use self::samples::Samples;
 use self::tables::Tables;
 use crate::error::ExportError;
 use crate::protobuf::Message;
@@ -29,15 +32,20 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     let mut first = 0;
     let mut failed = Ok(());
     for (costs, measures) in &read {
+        let mut samples = Samples::new(costs, columns.len());
         for measure in measures {
             let mine = self::columns(*measure);
             costs.visit(*measure, |cost| {
                 if failed.is_ok() {
-                    write_sample(cost, (&mine, first, columns.len()), &mut tables, &mut message);
+                    samples.cost(cost, (&mine, first), &mut tables, &mut message);
                     failed = flush_if_long(&mut message, &mut out);
                 }
             });
             first += mine.len();
+        }
+        for place in samples.take_cut() {
+            samples.write(place, &mut tables, &mut message);
+            flush_if_long(&mut message, &mut out)?;
         }
     }
     failed?;
@@ -79,7 +87,7 @@ fn is_told_by(asked: Measure, measure: Measure) -> bool {
 struct Column {
     name: &'static str,
     unit: &'static str,
-    value: fn(&RecordedCost<'_>) -> i64,
+    value: fn(&RecordedCost) -> i64,
 }
 
 fn columns(measure: Measure) -> Vec<Column> {
@@ -113,37 +121,6 @@ fn write_head(source: &Source<'_>, columns: &[Column], tables: &mut Tables<'_>, 
     out.signed(fields::profile::TIME_NANOS, source.wall_ns(range.start));
     out.unsigned(fields::profile::DURATION_NANOS, range.end - range.start);
     out.unsigned(fields::profile::COMMENT, tables.text(&source.title()));
-}
-
-/// A sample has its measure's values, which begin at `first`, and 0 for those of other measures.
-fn write_sample(
-    cost: RecordedCost<'_>,
-    (columns, first, count): (&[Column], usize, usize),
-    tables: &mut Tables<'_>,
-    out: &mut Message,
-) {
-    let mut values = vec![0; count];
-    for (value, column) in values[first..].iter_mut().zip(columns) {
-        *value = (column.value)(&cost).cast_unsigned();
-    }
-    if values.iter().all(|value| *value == 0) {
-        return;
-    }
-    let locations = tables.locations(cost.process, cost.frames);
-    let labels = tables.labels(cost.process, cost.thread);
-    out.message(fields::profile::SAMPLE, |out| {
-        out.packed(fields::sample::LOCATION_ID, locations);
-        out.packed(fields::sample::VALUE, values);
-        for &(key, value) in labels.iter() {
-            out.message(fields::sample::LABEL, |out| {
-                out.unsigned(fields::label::KEY, key);
-                match value {
-                    Label::Text(text) => out.unsigned(fields::label::STR, text),
-                    Label::Number(number) => out.unsigned(fields::label::NUM, number),
-                }
-            });
-        }
-    });
 }
 
 /// The value of a label: the number of a string, or a number.

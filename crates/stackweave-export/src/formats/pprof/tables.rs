@@ -76,22 +76,16 @@ impl<'a> Tables<'a> {
         self.strings.known(text).unwrap_or_else(|| self.strings.number(text.into()))
     }
 
-    /// The numbers of the locations of a stack, innermost first.
-    pub(super) fn locations(&mut self, process: usize, frames: &[u32]) -> Vec<u64> {
-        let (names, visible) = (&self.names[process], &mut self.visible[process]);
-        let mut locations = Vec::with_capacity(frames.len());
-        let mut is_library = false;
-        for &frame in frames.iter().rev() {
-            let seen = visible.seen(frame, names.of(frame), &mut is_library);
-            if seen != 0 {
-                locations.push(self.locations.number(Location::Frame { process, frame, seen }));
-            }
-        }
-        if locations.is_empty() {
-            locations.push(self.locations.number(Location::Unknown));
-        }
-        locations.reverse();
-        locations
+    /// The number of the location of a frame; `None` if nothing of it is seen. `is_library` is what
+    /// [`VisibleFrames::seen`] keeps from frame to frame.
+    pub(super) fn location(&mut self, process: usize, frame: u32, is_library: &mut bool) -> Option<u64> {
+        let seen = self.visible[process].seen(frame, self.names[process].of(frame), is_library);
+        (seen != 0).then(|| self.locations.number(Location::Frame { process, frame, seen }))
+    }
+
+    /// The number of the location of what has no frames.
+    pub(super) fn unknown_location(&mut self) -> u64 {
+        self.locations.number(Location::Unknown)
     }
 
     /// What a sample says of its thread and process.

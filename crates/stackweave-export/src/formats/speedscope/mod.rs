@@ -7,7 +7,7 @@ mod frames;
 
 use std::io::{self, Write};
 
-use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCosts};
+use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCosts, RecordedStack};
 
 use self::frames::Frames;
 use crate::activity::{Happening, Held, Span, What, visit_thread};
@@ -156,15 +156,19 @@ impl ThreadProfile<'_, '_> {
     /// What can only be known at the end has no order of time.
     fn write_costs(&mut self, costs: &RecordedCosts<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
         self.write_sampled_head(out)?;
-        let mut rows: Vec<(Vec<u32>, i64)> = Vec::new();
+        let mut rows: Vec<(RecordedStack, i64)> = Vec::new();
         costs.visit(self.measure, |cost| {
             if (cost.process, cost.thread) == (self.thread.process, Some(self.thread.number)) {
-                rows.push((cost.frames.iter().rev().copied().collect(), cost.own));
+                rows.push((cost.stack, cost.own));
             }
         });
-        for (place, (frames, _)) in rows.iter().enumerate() {
+        let mut outermost_first = Vec::new();
+        for (place, (stack, _)) in rows.iter().enumerate() {
             out.write_all(if place == 0 { b"\n" } else { b",\n" })?;
-            write_stack(&mut self.frames.path(self.thread.process), frames, out)?;
+            outermost_first.clear();
+            outermost_first.extend(costs.frames_of(*stack));
+            outermost_first.reverse();
+            write_stack(&mut self.frames.path(self.thread.process), &outermost_first, out)?;
         }
         out.write_all(b"],\"weights\":[")?;
         for (place, (_, own)) in rows.iter().enumerate() {
