@@ -70,6 +70,18 @@ class Export(RecordingCase):
                 self.assertGreater(os.path.getsize(other), 0)
         self.assertFalse([name for name in os.listdir(self.folder) if name.startswith(".")])
 
+    def test_an_export_past_its_limit_leaves_nothing_and_says_what_helps(self):
+        for format, name in FORMATS.items():
+            with self.subTest(format):
+                with self.assertRaisesRegex(stackweave.StackweaveError, "larger than its limit of 20 B.*max_size="):
+                    self.opened.export(self.out(name), max_size=20)
+                self.assertFalse([left for left in os.listdir(self.folder) if not left.endswith(".swv")])
+        for size in (1 << 30, "1.5 GiB", "4GB", "none", None):
+            self.opened.export(self.out("a.json"), max_size=size, overwrite=True)
+        for size, error in (("much", ValueError), (0, ValueError), (1.5, TypeError)):
+            with self.assertRaisesRegex(error, "max_size"):
+                self.opened.export(self.out("b.json"), max_size=size)
+
     def test_formats_of_memory_say_that_there_is_none(self):
         for format, name in MEMORY_FORMATS.items():
             with self.subTest(format):

@@ -99,6 +99,7 @@ def write_report(recording: Recording, path: str, title: str, texts: Iterable[Te
         "sources": True,
         "texts": [tuple(text) for text in texts],
         "overwrite": True,
+        "max_size": None,
     }
     options = _profile_options(None, (), (), (), False, None)
     sentences = recording._files().export(_selection(None, thread, None, None), options, request)

@@ -243,6 +243,7 @@ class Reading(_native.Feed):
         before: str | os.PathLike[str] | None = None,
         sources: bool = True,
         overwrite: bool = False,
+        max_size: int | str | None = None,
     ) -> str:
         """Writes it in the format of a viewer, and gives the path.
 
@@ -254,7 +255,9 @@ class Reading(_native.Feed):
         out internals unless all is True, the others nothing unless it is False. A flame graph is in the order of
         time with time_order, and coloured by what changed since the recording before, which a report shows too. A
         report has the texts of source files with it, unless sources is False. The rest is as for tree().
-        A file that is there is replaced only with overwrite, and stays as it is if something fails.
+        A file that is there is replaced only with overwrite, and stays as it is if something fails. An export that
+        becomes larger than max_size bytes raises StackweaveError, and nothing of it stays: a number, a text such as
+        "4GB", "none" for no limit; if it is not given, what readers of the format can open.
         """
         import os
         import warnings
@@ -268,6 +271,7 @@ class Reading(_native.Feed):
             "sources": sources,
             "texts": [],
             "overwrite": overwrite,
+            "max_size": _max_size(max_size),
         }
         options = _profile_options(measure, include, exclude, kinds, lines, all)
         sentences = self._files().export(_selection(process, thread, start, end), options, request)
@@ -359,6 +363,15 @@ class _Profiled:
 
 def _selection(process: int | None, thread: int | None, start: float | None, end: float | None) -> dict[str, Any]:
     return {"process": process, "thread": thread, "start": start, "end": end}
+
+
+def _max_size(value: int | str | None) -> int | None:
+    """Bytes, 0 for no limit, None for that of the format."""
+    from ._recording_options import size_of
+
+    if value is None:
+        return None
+    return 0 if isinstance(value, str) and value.strip().lower() == "none" else size_of("max_size", value)
 
 
 def _profile_options(

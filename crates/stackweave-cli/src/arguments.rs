@@ -11,6 +11,7 @@ use crate::live::Live;
 use crate::screen::ColourChoice;
 use crate::stacks::Stacks;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use stackweave_export::SizeLimit;
 
 /// Record what a Python program does, and show what it cost: Python and native code in one stack.
 #[derive(Debug, Parser)]
@@ -197,6 +198,9 @@ pub(crate) struct Report {
     /// Replace the file, whatever it is
     #[arg(short, long)]
     pub(crate) force: bool,
+    /// Stop past this size, like 4GB (none: no limit); if not given, 1 GiB
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_size: Option<SizeLimit>,
     #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) extent: Extent,
 }
@@ -216,6 +220,9 @@ pub(crate) struct Export {
     /// Replace the file if it is there
     #[arg(short, long)]
     pub(crate) force: bool,
+    /// Stop past this size, like 4GB (none: no limit); if not given, what readers of the format can open
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_size: Option<SizeLimit>,
     /// What it is called; if not given, the command line of the program
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,

@@ -35,11 +35,15 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
         texts: Vec::new(),
         before: before.as_ref(),
         overwrite: arguments.force,
+        max_size: arguments.max_size.unwrap_or_default(),
     };
     let said = export_to(&recording, format, &output, &options)?;
     let _ = writeln!(io::stderr(), "{said}");
     Ok(())
 }
+
+/// What helps against an export that is too large.
+const SMALLER: &str = "--from and --to export a part of the time, --max-size 4GB or --max-size none allows more";
 
 /// Writes a file, says what could not be read, and returns the sentence about what was written.
 pub(crate) fn export_to(
@@ -56,6 +60,7 @@ pub(crate) fn export_to(
     let done = done.map_err(|error| match error {
         ExportError::Exists(_) => Failure::new(format!("{error}; --force replaces it")),
         ExportError::Write(..) => Failure::new(format!("{error}; --output names another place")),
+        ExportError::TooLarge(_) => Failure::new(format!("{error}; {SMALLER}")),
         _ => Failure::new(error),
     })?;
     let mut said = io::stderr().lock();

@@ -29,6 +29,7 @@ pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
         before: before.as_ref(),
         // One that was made before is only made anew.
         overwrite: arguments.force || is_report(&output),
+        max_size: arguments.max_size.unwrap_or_default(),
         ..ExportOptions::default()
     };
     let said = export_to(&recording, Format::Report, &output, &options)?;

@@ -37,6 +37,10 @@ fn wrong_arguments_are_one_sentence_with_the_help_of_the_command() {
         (&["top", "-n", "few", "a"], "--number can't be 'few': write a whole number; see"),
         (&["flame", "--width", "5", "a"], "--width can't be '5': write a number from 20 to 10000; see"),
         (&["diff", "--fail-above", "-5", "a", "b"], "--fail-above can't be '-5': write a number like 5 or 2.5; see"),
+        (
+            &["export", "--max-size", "much", "a"],
+            "--max-size can't be 'much': write a size like 4GB or 1.5GiB, or none; see",
+        ),
         (&["diff", "--fail-above"], "--fail-above needs a value; see stackweave diff --help"),
         (
             &["completions", "tcsh"],
@@ -68,6 +72,21 @@ fn a_file_that_is_not_there_is_told_with_those_that_are() {
             && said.ends_with("; stackweave run -o empty/run.swv records a program to it"),
         "{said}"
     );
+}
+
+#[test]
+fn an_export_that_is_too_large_says_what_helps_and_leaves_nothing() {
+    let recorded = Recorded::new().with("a.swv", 50);
+    let helps = "--from and --to export a part of the time, --max-size 4GB or --max-size none allows more";
+    for arguments in [&["export", "a.swv", "-o", "a.jsonl"][..], &["export", "a.swv", "-o", "a.parquet"]] {
+        let said = recorded.failure(&[arguments, &["--max-size", "200B"]].concat());
+        assert!(said.contains("is larger than its limit of 200 B") && said.ends_with(helps), "{said}");
+        assert_eq!(fs::read_dir(recorded.path(".")).unwrap().count(), 1, "{arguments:?}");
+        let output = recorded.run(&[arguments, &["--max-size", "none"]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let path = recorded.path(arguments[3]);
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    }
 }
 
 #[test]

@@ -4,8 +4,10 @@ use core::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use stackweave_profile::DifferentMeasures;
+use stackweave_profile::{DifferentMeasures, Measure};
 use stackweave_recording::ReadError;
+
+use crate::format::Format;
 
 /// Each is one sentence.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub enum ExportError {
     Write(Option<PathBuf>, io::Error),
     /// What is there already is not replaced.
     Exists(PathBuf),
+    /// The export is larger than it may be, and nothing of it is kept.
+    TooLarge(TooLarge),
     /// This format can't show what the recording holds.
     NotThis(String),
 }
@@ -27,12 +31,42 @@ impl fmt::Display for ExportError {
             Self::Write(Some(path), error) => write!(f, "can't write {}: {error}", path.display()),
             Self::Write(None, error) => write!(f, "can't write the export: {error}"),
             Self::Exists(path) => write!(f, "{} is there already", path.display()),
+            Self::TooLarge(how) => how.fmt(f),
             Self::NotThis(why) => f.write_str(why),
         }
     }
 }
 
 impl core::error::Error for ExportError {}
+
+/// How an export came to be too large.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TooLarge {
+    /// What it is an export to.
+    pub format: Format,
+    /// How many bytes it may have.
+    pub limit: u64,
+    /// How much of the recording was in it when it had them, from 0 to 1; `None` if that is not known.
+    pub share: Option<f64>,
+}
+
+impl fmt::Display for TooLarge {
+    #[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = |bytes: f64| Measure::AllocatedBytes.text(bytes);
+        let limit = self.limit as f64;
+        write!(f, "the {} export is larger than its limit of {}", self.format, bytes(limit))?;
+        if let Some(share) = self.share {
+            let all = bytes(limit / share);
+            let percent = (share * 100.0).max(0.1);
+            write!(f, ", which {percent:.1} % of the events reach (all of them would take about {all})")?;
+        }
+        match self.format.smaller() {
+            Some(smaller) => write!(f, "; {smaller} holds the same in fewer bytes"),
+            None => Ok(()),
+        }
+    }
+}
 
 impl From<io::Error> for ExportError {
     fn from(error: io::Error) -> Self {

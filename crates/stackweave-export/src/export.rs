@@ -9,7 +9,8 @@ use stackweave_profile::View;
 use stackweave_recording::Recording;
 use stackweave_symbolize::Symbolizer;
 
-use crate::error::ExportError;
+use crate::budget::{Budget, LimitPassed};
+use crate::error::{ExportError, TooLarge};
 use crate::format::Format;
 use crate::formats;
 use crate::options::ExportOptions;
@@ -28,7 +29,8 @@ pub struct Exported {
 /// Writes a recording in a format. Native frames that have no names in it are resolved by `symbolizer`.
 ///
 /// What is there already stays until the new file is complete. `progress` is told how many of [`Recording::bytes`] are
-/// done; a format that reads twice begins anew.
+/// done; a format that reads twice begins anew. Past [`ExportOptions::max_size`], or where the disk would have no room left,
+/// nothing is written.
 pub fn export(
     recording: &Recording,
     format: Format,
@@ -37,19 +39,15 @@ pub fn export(
     with: (Option<&Symbolizer>, &mut dyn FnMut(u64)),
 ) -> Result<Exported, ExportError> {
     let (symbolizer, progress) = with;
-    let source = Source::new(recording, symbolizer, options, default_view(format), progress);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let budget = Budget::new(options.max_size.bytes(format), Some(folder));
+    let source = Source::new(recording, symbolizer, options, default_view(format), (progress, budget));
     let bytes = if format == Format::Parquet {
-        write_folder(path, options.overwrite, |folder| formats::write_parquet(&source, folder))?
+        write_folder(path, options.overwrite, |folder| formats::write_parquet(&source, folder))
     } else {
-        write_file(path, options.overwrite, |out| {
-            if !is_to_be_compressed(format, path) {
-                return formats::write(&source, format, out);
-            }
-            let mut out = GzEncoder::new(out, Compression::fast());
-            formats::write(&source, format, &mut out)?;
-            Ok(out.finish().map(drop)?)
-        })?
+        write_file(path, options.overwrite, |out| write_to(&source, format, is_compressed(format, path), out))
     };
+    let bytes = bytes.map_err(|error| explained(error, format, source.share()))?;
     Ok(Exported { bytes, missing: source.report() })
 }
 
@@ -62,18 +60,37 @@ pub fn write(
     with: (Option<&Symbolizer>, &mut dyn FnMut(u64)),
 ) -> Result<Vec<String>, ExportError> {
     let (symbolizer, progress) = with;
-    let source = Source::new(recording, symbolizer, options, default_view(format), progress);
-    formats::write(&source, format, out)?;
+    let budget = Budget::new(options.max_size.bytes(format), None);
+    let source = Source::new(recording, symbolizer, options, default_view(format), (progress, budget));
+    write_to(&source, format, format == Format::Pprof, out)
+        .map_err(|error| explained(error, format, source.share()))?;
     Ok(source.report())
+}
+
+/// Writes within the budget. It counts what readers have to take, before that is compressed.
+fn write_to(source: &Source<'_>, format: Format, is_compressed: bool, out: &mut dyn Write) -> Result<(), ExportError> {
+    if !is_compressed {
+        return formats::write(source, format, &mut source.budget().writer(out));
+    }
+    let level = if format == Format::Pprof { Compression::default() } else { Compression::fast() };
+    let mut out = source.budget().writer(GzEncoder::new(out, level));
+    formats::write(source, format, &mut out)?;
+    Ok(out.into_inner().finish().map(drop)?)
+}
+
+fn explained(error: ExportError, format: Format, share: Option<f64>) -> ExportError {
+    let ExportError::Write(_, inner) = &error else { return error };
+    let passed = inner.get_ref().and_then(|inner| inner.downcast_ref::<LimitPassed>()).copied();
+    passed.map_or(error, |LimitPassed { limit }| ExportError::TooLarge(TooLarge { format, limit, share }))
 }
 
 fn default_view(format: Format) -> View {
     View { show_all: !is_picture(format), ..View::default() }
 }
 
-/// Whether the name of the file says so. pprof's files are compressed by themselves.
-fn is_to_be_compressed(format: Format, path: &Path) -> bool {
-    format != Format::Pprof && path.extension().is_some_and(|extension| extension == "gz")
+/// Whether the name of the file says so. pprof's files always are.
+fn is_compressed(format: Format, path: &Path) -> bool {
+    format == Format::Pprof || path.extension().is_some_and(|extension| extension == "gz")
 }
 
 /// Whether a person looks at it as it is, and has no viewer that can hide frames.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod activity;
+mod budget;
 mod call_graph;
 mod error;
 mod export;
@@ -19,15 +20,17 @@ mod output;
 #[allow(dead_code, reason = "each format uses a part of it")]
 mod protobuf;
 mod sampling;
+mod size_limit;
 mod source;
 mod spill;
 mod svg;
 mod visible_frames;
 
-pub use error::ExportError;
+pub use error::{ExportError, TooLarge};
 pub use export::{Exported, export, write};
 pub use format::{Format, UnknownFormat};
 pub use formats::is_report;
 pub use given_graph::{CalledFunction, Calls, GivenGraph};
 pub use options::{ExportOptions, SourceText};
+pub use size_limit::{NoSize, SizeLimit};
 pub use source::Source;

@@ -3,6 +3,8 @@
 use stackweave_profile::{AggregateOptions, View};
 use stackweave_recording::Recording;
 
+use crate::size_limit::SizeLimit;
+
 /// A source that is in no file, as a cell of a notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceText {
@@ -33,6 +35,8 @@ pub struct ExportOptions<'a> {
     pub before: Option<&'a Recording>,
     /// Whether a file that is there already is replaced.
     pub overwrite: bool,
+    /// How large the export may become.
+    pub max_size: SizeLimit,
 }
 
 impl Default for ExportOptions<'_> {
@@ -46,6 +50,7 @@ impl Default for ExportOptions<'_> {
             texts: Vec::new(),
             before: None,
             overwrite: false,
+            max_size: SizeLimit::OfFormat,
         }
     }
 }

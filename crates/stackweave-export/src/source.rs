@@ -13,6 +13,7 @@ use stackweave_profile::{
 use stackweave_recording::{Missing, ProcessRecording, ReadError, Recording, TimedEvent};
 use stackweave_symbolize::Symbolizer;
 
+use crate::budget::Budget;
 use crate::error::ExportError;
 use crate::options::ExportOptions;
 
@@ -26,6 +27,9 @@ pub struct Source<'a> {
     missing: RefCell<Missing>,
     was_read: Cell<bool>,
     progress: RefCell<&'a mut dyn FnMut(u64)>,
+    budget: Budget,
+    /// How many events were shown.
+    events: Cell<u64>,
 }
 
 impl fmt::Debug for Source<'_> {
@@ -43,7 +47,7 @@ impl<'a> Source<'a> {
         symbolizer: Option<&'a Symbolizer>,
         options: &'a ExportOptions<'a>,
         default_view: View,
-        progress: &'a mut dyn FnMut(u64),
+        (progress, budget): (&'a mut dyn FnMut(u64), Budget),
     ) -> Self {
         let missing = RefCell::new(recording.missing().clone());
         Self {
@@ -54,6 +58,8 @@ impl<'a> Source<'a> {
             missing,
             was_read: Cell::new(false),
             progress: RefCell::new(progress),
+            budget,
+            events: Cell::new(0),
         }
     }
 
@@ -67,6 +73,20 @@ impl<'a> Source<'a> {
         // Copies of a process share what they are made of.
         let is_it = |known: &ProcessRecording| core::ptr::eq(known.start(), process.start());
         self.processes().iter().position(is_it).unwrap_or(0)
+    }
+
+    /// What may be written.
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Returns how much of the recording was shown, from 0 to 1. `None` if that is not known: only a part was asked for, or
+    /// the recording was not read event by event, or more than once.
+    #[expect(clippy::cast_precision_loss, reason = "it is shown with a few digits")]
+    pub(crate) fn share(&self) -> Option<f64> {
+        let events: u64 = self.processes().iter().map(ProcessRecording::event_count).sum();
+        let share = self.events.get() as f64 / events as f64;
+        (self.options.part.range.is_none() && share > 0.0 && share < 1.0).then_some(share)
     }
 
     /// How it is exported.
@@ -218,6 +238,7 @@ impl<'a> Source<'a> {
         let (began, range) = self.until(process);
         let mut order = process.in_time_order(range, Some(&[thread]));
         while let Some(timed) = order.next_event()? {
+            self.events.set(self.events.get() + 1);
             event(TimedEvent { time_ns: timed.time_ns.saturating_add_unsigned(began), ..timed })?;
         }
         Ok(())
@@ -342,6 +363,7 @@ impl<'a> Source<'a> {
         event: &mut dyn FnMut(TimedEvent<'_>) -> Result<(), ExportError>,
         failed: &mut Option<ExportError>,
     ) -> ControlFlow<()> {
+        self.events.set(self.events.get() + 1);
         if !self.is_asked_for(timed.process, timed.thread) {
             return ControlFlow::Continue(());
         }

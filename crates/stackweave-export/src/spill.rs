@@ -8,17 +8,20 @@ use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::budget::Budget;
+
 /// A column keeps this much in memory.
 const KEPT: usize = 8 << 10;
 
 /// The file that the columns of one export share. It is made when it is needed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Spill(Rc<RefCell<SpillFile>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct SpillFile {
     file: Option<File>,
     end: u64,
+    budget: Budget,
 }
 
 /// Values as text, with commas between them.
@@ -32,12 +35,18 @@ pub(crate) struct SpilledColumn {
 }
 
 impl Spill {
+    /// A file for columns that will be written with this budget: it grows no larger than they may.
+    pub(crate) fn new(budget: &Budget) -> Self {
+        Self(Rc::new(RefCell::new(SpillFile { file: None, end: 0, budget: budget.for_temporary_file() })))
+    }
+
     pub(crate) fn column(&self) -> SpilledColumn {
         SpilledColumn { spill: self.clone(), kept: Vec::new(), pieces: Vec::new(), count: 0 }
     }
 
     fn write(&self, text: &[u8]) -> io::Result<u64> {
         let mut spill = self.0.borrow_mut();
+        spill.budget.take(text.len())?;
         if spill.file.is_none() {
             spill.file = Some(nameless_file()?);
         }
@@ -97,7 +106,7 @@ mod tests {
 
     #[test]
     fn columns_come_back_whole_and_apart() {
-        let spill = Spill::default();
+        let spill = Spill::new(&Budget::new(None, None));
         let mut columns = [spill.column(), spill.column(), spill.column()];
         for number in 0..20_000_u32 {
             for (index, column) in columns.iter_mut().take(2).enumerate() {

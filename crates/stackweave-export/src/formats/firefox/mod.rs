@@ -27,7 +27,7 @@ use crate::spill::Spill;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let processes = NamedProcess::all(source);
-    let spill = Spill::default();
+    let spill = Spill::new(source.budget());
     let mut writer = Writer {
         libs: Libs::of(&processes),
         tracks: BTreeMap::new(),

@@ -16,6 +16,7 @@ use std::path::Path;
 use stackweave_recording::file::RecordedFrame;
 
 use crate::activity::{NamedProcess, visit_process};
+use crate::budget::Budget;
 use crate::error::ExportError;
 use crate::formats::parquet::events::EventRows;
 use crate::formats::parquet::functions::Frames;
@@ -32,7 +33,7 @@ pub(crate) fn write(source: &Source<'_>, folder: &Path) -> Result<u64, ExportErr
             name = format!("{name}-{place}");
             taken.insert(name.clone());
         }
-        let part = Part { folder, name: &name, process };
+        let part = Part { folder, name: &name, process, budget: source.budget() };
         let mut frames = Frames::default();
         let tables = [part.table("events", schemas::EVENTS)?, part.table("allocations", schemas::ALLOCATIONS)?];
         let mut rows = EventRows::new(process, &mut frames, tables);
@@ -61,13 +62,14 @@ struct Part<'a> {
     folder: &'a Path,
     name: &'a str,
     process: &'a NamedProcess<'a>,
+    budget: &'a Budget,
 }
 
 impl Part<'_> {
     fn table(&self, name: &str, schema: &str) -> Result<Table, ExportError> {
         let folder = self.folder.join(name).join(self.name);
         fs::create_dir_all(&folder)?;
-        Table::create(&folder.join("part-0.parquet"), schema)
+        Table::create(&folder.join("part-0.parquet"), schema, self.budget)
     }
 
     /// Each stack is its innermost frame and the stack of its callers. Where a frame stands for several functions, the outer

@@ -12,6 +12,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
+use crate::budget::{Budget, Limited};
 use crate::error::ExportError;
 
 /// So many rows are a group. Small enough for memory, large enough for columns to be worth it.
@@ -19,7 +20,7 @@ const GROUP_ROWS: usize = 1 << 16;
 
 /// A file of one table.
 pub(super) struct Table {
-    writer: SerializedFileWriter<File>,
+    writer: SerializedFileWriter<Limited<File>>,
     columns: Vec<Column>,
     rows: usize,
 }
@@ -74,13 +75,14 @@ enum Values {
 
 impl Table {
     /// A new file with the columns that `schema` says, in the language of Parquet's own tools.
-    pub(super) fn create(path: &Path, schema: &str) -> Result<Self, ExportError> {
+    pub(super) fn create(path: &Path, schema: &str, budget: &Budget) -> Result<Self, ExportError> {
         let schema = Arc::new(parse_message_type(schema).map_err(failed)?);
         let properties = WriterProperties::builder()
             .set_compression(Compression::LZ4_RAW)
             .set_created_by(concat!("stackweave ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
-        let writer = SerializedFileWriter::new(File::create(path)?, schema, Arc::new(properties)).map_err(failed)?;
+        let file = budget.writer(File::create(path)?);
+        let writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(failed)?;
         let column = |column: &Arc<parquet::schema::types::ColumnDescriptor>| Column {
             values: match column.physical_type() {
                 PhysicalType::INT32 => Values::Small(Vec::new()),
@@ -122,7 +124,7 @@ impl Table {
         if self.rows > 0 {
             self.write_group()?;
         }
-        let file = self.writer.into_inner().map_err(failed)?;
+        let file = self.writer.into_inner().map_err(failed)?.into_inner();
         Ok(file.metadata()?.len())
     }
 }

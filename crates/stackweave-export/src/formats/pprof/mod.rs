@@ -1,4 +1,4 @@
-//! pprof's profiles: `profile.proto`, compressed.
+//! pprof's profiles: `profile.proto`, which is compressed when it is written.
 //!
 //! Each stack of each thread is a sample, with a value for every measure that the recording has anything of. A location is
 //! an address with all calls that were inlined there, or a line of an interpreter's function.
@@ -11,8 +11,6 @@ mod tables;
 
 use std::io::{self, Write};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCost, RecordedCosts};
 
 use self::samples::Samples;
@@ -22,7 +20,6 @@ use crate::protobuf::Message;
 use crate::source::Source;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let mut out = GzEncoder::new(out, Compression::default());
     let mut message = Message::default();
     let read = read(source)?;
     let columns: Vec<Column> =
@@ -38,21 +35,19 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
             costs.visit(*measure, |cost| {
                 if failed.is_ok() {
                     samples.cost(cost, (&mine, first), &mut tables, &mut message);
-                    failed = flush_if_long(&mut message, &mut out);
+                    failed = flush_if_long(&mut message, out);
                 }
             });
             first += mine.len();
         }
         for place in samples.take_cut() {
             samples.write(place, &mut tables, &mut message);
-            flush_if_long(&mut message, &mut out)?;
+            flush_if_long(&mut message, out)?;
         }
     }
     failed?;
-    tables.write(&mut message, |message| flush_if_long(message, &mut out))?;
-    out.write_all(message.as_bytes())?;
-    out.finish()?;
-    Ok(())
+    tables.write(&mut message, |message| flush_if_long(message, out))?;
+    Ok(out.write_all(message.as_bytes())?)
 }
 
 /// What was read, and which measures it is good for.

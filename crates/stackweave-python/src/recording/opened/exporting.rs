@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use stackweave_export::{ExportError, ExportOptions, Format, SourceText, export, write};
+use stackweave_export::{ExportError, ExportOptions, Format, SizeLimit, SourceText, export, write};
 use stackweave_recording::Recording;
 
 use super::named_process::symbolizer;
@@ -26,6 +26,8 @@ pub(crate) struct ExportRequest {
     /// File, name and text of each.
     texts: Vec<(String, String, String)>,
     overwrite: bool,
+    /// `None` for what readers of the format can open, 0 for no limit.
+    max_size: Option<u64>,
 }
 
 /// Writes a file, and says what is missing in it.
@@ -49,6 +51,11 @@ pub(super) fn to_file(
         texts: request.texts.into_iter().map(|(file, name, text)| SourceText { file, name, text }).collect(),
         before: before.as_ref(),
         overwrite: request.overwrite,
+        max_size: match request.max_size {
+            None => SizeLimit::OfFormat,
+            Some(0) => SizeLimit::None,
+            Some(bytes) => SizeLimit::Bytes(bytes),
+        },
     };
     let symbolizer = symbolizer()?;
     let done = py.detach(|| export(&chosen, format, &request.path, &options, (Some(symbolizer), &mut |_| {})));
@@ -91,6 +98,9 @@ fn error_of(error: &ExportError) -> PyErr {
     match error {
         ExportError::Exists(_) => PyFileExistsError::new_err(format!("{message}; overwrite=True replaces it")),
         ExportError::Write(..) => PyOSError::new_err(message),
+        ExportError::TooLarge(_) => StackweaveError::new_err(format!(
+            "{message}; start and end export a part of the time, max_size=\"4GB\" or max_size=\"none\" allows more"
+        )),
         _ => StackweaveError::new_err(message),
     }
 }

@@ -1,0 +1,126 @@
+//! How large an export may become.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::format::Format;
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// The most bytes that an export may have, before it is compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SizeLimit {
+    /// What the readers of the format can open.
+    #[default]
+    OfFormat,
+    /// So many.
+    Bytes(u64),
+    /// Any number.
+    None,
+}
+
+impl SizeLimit {
+    /// Returns the number of bytes for a format; `None` if any number is allowed.
+    pub(crate) fn bytes(self, format: Format) -> Option<u64> {
+        match self {
+            Self::OfFormat => Some(format.size_limit()),
+            Self::Bytes(bytes) => Some(bytes),
+            Self::None => None,
+        }
+    }
+}
+
+impl Format {
+    /// Returns how many bytes its readers can open. The reasons are in `docs/reference/exports.md`.
+    pub fn size_limit(self) -> u64 {
+        match self {
+            // Pictures: a browser draws some hundred thousand elements, and no more.
+            Self::Flamegraph | Self::Callgraph | Self::Dot | Self::MemoryCurve => 64 * MIB,
+            // Browsers parse these as one string: V8's may have 512 MiB.
+            Self::Chrome | Self::Speedscope | Self::Firefox | Self::Pytorch => 512 * MIB,
+            // Tables that readers keep in memory as a whole.
+            Self::Pstats | Self::Pprof | Self::Folded | Self::Allocations => 512 * MIB,
+            Self::Report => GIB,
+            // The memory of Perfetto's page is 4 GiB, and a trace takes more there than in its file.
+            Self::Perfetto => 2 * GIB,
+            // Readers take a line, or a group of rows, at a time.
+            Self::Json => 4 * GIB,
+            Self::Parquet => 16 * GIB,
+        }
+    }
+
+    /// Returns the formats that hold the same in fewer bytes, in words; `None` if there are none.
+    pub(crate) fn smaller(self) -> Option<&'static str> {
+        match self {
+            Self::Chrome | Self::Speedscope | Self::Firefox => Some("perfetto"),
+            Self::Json | Self::Perfetto | Self::Pytorch | Self::Allocations => Some("parquet"),
+            Self::Folded | Self::Flamegraph => Some("pprof"),
+            _ => None,
+        }
+    }
+}
+
+/// The text is no size. As text it says what is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoSize;
+
+impl fmt::Display for NoSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("write a size like 4GB or 1.5GiB, or none")
+    }
+}
+
+impl core::error::Error for NoSize {}
+
+impl FromStr for SizeLimit {
+    type Err = NoSize;
+
+    /// Reads `none`, or a number with a unit: `KB`, `MB`, `GB` and `TB` are powers of 1000, `KiB` and so on of 1024.
+    fn from_str(text: &str) -> Result<Self, NoSize> {
+        let text = text.trim().to_ascii_lowercase();
+        if text == "none" {
+            return Ok(Self::None);
+        }
+        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let unit = &text[digits.len()..];
+        let (letter, base) = match unit.strip_suffix("ib") {
+            Some(letter) if !letter.is_empty() => (letter, 1024_f64),
+            _ => (unit.strip_suffix('b').unwrap_or(unit), 1000.0),
+        };
+        let powers = ["", "k", "m", "g", "t"];
+        let power = powers.iter().position(|known| *known == letter).and_then(|power| i32::try_from(power).ok());
+        let number: f64 = digits.trim_end().parse().map_err(|_| NoSize)?;
+        let bytes = number * base.powi(power.ok_or(NoSize)?);
+        if !(bytes >= 1.0 && bytes < 9e18) {
+            return Err(NoSize);
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
+        Ok(Self::Bytes(bytes as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        let bytes = |text: &str| text.parse::<SizeLimit>().map_err(|error| error.to_string());
+        for (text, expected) in [
+            ("100", 100),
+            ("1b", 1),
+            ("4GB", 4_000_000_000),
+            ("4g", 4_000_000_000),
+            ("1.5 GiB", 3 << 29),
+            ("512MiB", 512 << 20),
+            (" 2 tb ", 2_000_000_000_000),
+        ] {
+            assert_eq!(bytes(text), Ok(SizeLimit::Bytes(expected)), "{text}");
+        }
+        assert_eq!(bytes("None"), Ok(SizeLimit::None));
+        for text in ["", "GB", "0", "-1", "4 parsecs", "ib", "4XiB", "nan", "inf", "1e30"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+}
