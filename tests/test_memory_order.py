@@ -207,10 +207,47 @@ with memory() as recording:
         self.assertEqual((first["address"], first["freed_at"], first["tag"]), (kept, None, "kept"))
         self.assertLess(second["time"], second["freed_at"])
         self.assertEqual((second["allocator"], second["tag"], second["process"]), ("malloc", None, os.getpid()))
-        self.assertRegex(second["stack"], r"\Atake \(.*blocks\.c:\d+\)\n")
+        stacks = {row["stack"]: row for row in stackweave.open(self.path).memory().stacks_to_arrow().to_pylist()}
+        innermost = stacks[second["stack"]]
+        self.assertEqual((innermost["name"], innermost["kind"]), ("take", "native"))
+        self.assertRegex(innermost["filename"], r"blocks\.c\Z")
+        names, next_ = [], second["stack"]
+        while next_ is not None:
+            names.append(stacks[next_]["name"])
+            next_ = stacks[next_]["callers"]
+        self.assertEqual(len(names), innermost["depth"])
+        of_events = [event for event in memory.events() if event.values.get("address") == second["address"]]
+        frames = [frame.qualname or frame.name for frame in of_events[-2].stack]
+        self.assertEqual(names, frames)
         tagged = stackweave.open(self.path).memory(tag="kept").to_arrow().to_pylist()
-        self.assertEqual([row for row in tagged if row["size"] == 1_234_567], [first])
+        # A part of the history has numbers of its own for its stacks.
+        tagged = [{**row, "stack": first["stack"]} for row in tagged if row["size"] == 1_234_567]
+        self.assertEqual(tagged, [first])
         self.give(kept)
+
+    def test_a_table_has_what_deep_stacks_share_once(self):
+        try:
+            import pyarrow
+        except ImportError:
+            self.skipTest("pyarrow is not installed")
+
+        def dive(depth):
+            kept.append(self.take(10_000))
+            if depth > 0:
+                dive(depth - 1)
+
+        kept = []
+        with self.memory() as memory:
+            dive(200)
+        for block in kept:
+            self.give(block)
+        table, stacks = memory.to_arrow(), memory.memory().stacks_to_arrow()
+        rows = [row for row in table.to_pylist() if row["size"] == 10_000]
+        self.assertEqual(len({row["stack"] for row in rows}), 201)
+        # As texts they would take the square of the depth: 200 * 200 / 2 frames and more.
+        self.assertLess(len(stacks), 200 * 40)
+        self.assertLess(stacks.nbytes, len(stacks) * 100)
+        self.assertEqual(table.schema.field("stack").type, pyarrow.uint32())
 
     def test_a_recording_without_history_has_no_table(self):
         with self.memory(mode="aggregate") as memory:

@@ -21,22 +21,42 @@ NUMBERS = {
     "device": "int64",
 }
 #: Columns that are places in a list, and the name of the list.
-NAMES = {"allocator": "allocators", "tag": "tags", "stack": "stacks"}
+NAMES = {"allocator": "allocators", "tag": "tags"}
+#: Columns of the table of stacks that are of the innermost frame, and the name of the list.
+FRAME_NAMES = {"name": "names", "filename": "filenames", "kind": "kinds"}
 
 
 def table_of(files: _native.OpenedRecording, selection: dict[str, Any], query: dict[str, Any]) -> Any:
     pyarrow = needed("pyarrow", "to_arrow")
-    history = files.memory_history(selection, query)
+    history = files.memory_history(selection, query, False)
     if not history["time"] and files.memory(selection, query)["mode"] == "aggregate":
         raise StackweaveError('a recording with mode="aggregate" has no history: figures for each stack only')
     columns = {name: _numbers(pyarrow, history[name], kind) for name, kind in NUMBERS.items()}
     for name, values in NAMES.items():
         columns[name] = _names(pyarrow, _numbers(pyarrow, history[name], "uint32"), history[values])
+    columns["stack"] = _or_null(pyarrow, _numbers(pyarrow, history["stack"], "uint32"))
     freed = columns["freed_at"]
     compute = needed("pyarrow.compute", "to_arrow")
     columns["freed_at"] = compute.if_else(compute.is_nan(freed), None, freed)
     order = ("time", "freed_at", "address", "size", "allocator", "process", "thread", "device", "tag", "stack")
     return pyarrow.table({name: columns[name] for name in order})
+
+
+def stacks_of(files: _native.OpenedRecording, selection: dict[str, Any], query: dict[str, Any]) -> Any:
+    """The stacks that the rows of table_of() refer to, a row each."""
+    pyarrow = needed("pyarrow", "stacks_to_arrow")
+    stacks = files.memory_history(selection, query, True)["stacks"]
+    numbers = {name: _numbers(pyarrow, stacks[name], "uint32") for name in ("stack", "callers", "depth", "frame")}
+    frame = numbers.pop("frame")
+    numbers["callers"] = _or_null(pyarrow, numbers["callers"])
+    names = {name: _names(pyarrow, frame, stacks[values]) for name, values in FRAME_NAMES.items()}
+    return pyarrow.table({**numbers, **names, "line": pyarrow.array(stacks["lines"], "uint32").take(frame)})
+
+
+def _or_null(pyarrow: Any, numbers: Any) -> Any:
+    """The same numbers, with nothing for 0."""
+    compute = needed("pyarrow.compute", "to_arrow")
+    return compute.if_else(compute.equal(numbers, 0), None, numbers)
 
 
 def _numbers(pyarrow: Any, column: bytes, kind: str) -> Any:
@@ -48,16 +68,6 @@ def _numbers(pyarrow: Any, column: bytes, kind: str) -> Any:
 def _names(pyarrow: Any, places: Any, values: list[Any]) -> Any:
     """The value at each place, by a dictionary of texts: each of them once, and nothing for None."""
     texts: dict[str, int] = {}
-    numbers = [None if value is None else texts.setdefault(text_of(value), len(texts)) for value in values]
+    numbers = [None if value is None else texts.setdefault(value, len(texts)) for value in values]
     indices = pyarrow.array(numbers, "int32").take(places)
     return pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(list(texts), "string"))
-
-
-def text_of(value: Any) -> str:
-    """A name as it is; a stack as the names and places of its frames, innermost first."""
-    if isinstance(value, str):
-        return value
-    return "\n".join(
-        f"{frame.qualname or frame.name} ({frame.filename or frame.module or '?'}:{frame.line or 0})"
-        for frame in value.frames
-    )

@@ -77,7 +77,7 @@ class MemoryReading(MemoryViews, SourcedRecording):
         """The history as a table of pyarrow, one row for each allocation.
 
         Columns are time and freed_at (in seconds; no value if it was not freed), address, size, allocator, process,
-        thread, device, tag and stack, which is a text: the frames with their places, innermost first.
+        thread, device, tag and stack: a row of memory().stacks_to_arrow(), for the same part of the recording.
         """
         from ._memory_history import table_of
 

@@ -50,10 +50,20 @@ class RecordedMemory(MemoryViews):
         return self._files.memory_timeline(self._selection)
 
     def to_arrow(self) -> Any:
-        """The history as a table of pyarrow, one row for each allocation."""
+        """The history as a table of pyarrow, one row for each allocation; stack is a row of stacks_to_arrow()."""
         from ._memory_history import table_of
 
         return table_of(self._files, self._selection, self._query)
+
+    def stacks_to_arrow(self) -> Any:
+        """The stacks of to_arrow(), and those of their callers, as a table of pyarrow.
+
+        Columns are stack (its number), callers (the stack of its callers; no value at the outermost), depth, and name,
+        filename, kind and line of its innermost frame.
+        """
+        from ._memory_history import stacks_of
+
+        return stacks_of(self._files, self._selection, self._query)
 
     def to_pandas(self) -> Any:
         """What to_arrow() gives, as a DataFrame of pandas."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: What a row says about the function, before all that the events table has.
 NAMES = ("name", "qualname", "filename", "first_line")
+#: Columns of few different texts, by table: each text is in memory once.
+TEXTS = {"events": ["kind", "event"], "frames": ["name", "qualname", "filename"]}
 
 
 def needed(module: str, asked: str) -> Any:
@@ -32,8 +34,10 @@ def read_events(recording: Reading, **selection: Any) -> Any:
         parts = []
         for process in sorted(os.listdir(os.path.join(exported, "events"))):
             events, frames = (
-                parquet.ParquetFile(os.path.join(exported, table, process, "part-0.parquet")).read()
-                for table in ("events", "frames")
+                parquet.ParquetFile(
+                    os.path.join(exported, table, process, "part-0.parquet"), read_dictionary=texts
+                ).read()
+                for table, texts in TEXTS.items()
             )
             parts.append(_named(pyarrow, events, frames, process.partition("=")[2]))
         return pyarrow.concat_tables(parts)
@@ -43,5 +47,6 @@ def _named(pyarrow: Any, events: Any, frames: Any, process: str) -> Any:
     """The events, each with the names of its frame."""
     places = importlib.import_module("pyarrow.compute").index_in(events["frame"], value_set=frames["frame"])
     for position, name in enumerate(NAMES):
-        events = events.add_column(position, name, frames[name].take(places))
-    return events.add_column(0, "process", pyarrow.array([process] * len(events)).dictionary_encode())
+        events = events.add_column(position, name, frames[name].unify_dictionaries().combine_chunks().take(places))
+    indices = pyarrow.Array.from_buffers(pyarrow.uint8(), len(events), [None, pyarrow.py_buffer(bytes(len(events)))])
+    return events.add_column(0, "process", pyarrow.DictionaryArray.from_arrays(indices, [process]))

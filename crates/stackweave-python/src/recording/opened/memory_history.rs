@@ -1,6 +1,5 @@
 //! `memory_history()`: every block that was taken, as columns.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -8,8 +7,8 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use stackweave_profile::memory::{AllocationHistory, HistoryRow, read_history};
 use stackweave_recording::ReadError;
 
-use super::memory::{Asked, has_no_history, stack_of};
-use super::named_process::NamedProcess;
+use super::history_stacks::HistoryStacks;
+use super::memory::{Asked, has_no_history};
 use super::{read_error, seconds};
 
 /// One value after another, little-endian.
@@ -27,20 +26,19 @@ struct Columns {
     stack: Vec<u8>,
 }
 
-/// Texts and stacks that rows have numbers of.
+/// Texts that rows have numbers of, and the stacks that they are at.
 #[derive(Default)]
 struct Named {
     allocators: Vec<Arc<str>>,
     tags: Vec<Option<Arc<str>>>,
-    /// Which process's, and its number there.
-    stacks: Vec<Option<(usize, u32)>>,
+    stacks: HistoryStacks,
 }
 
-pub(super) fn columns<'py>(py: Python<'py>, asked: &[Asked]) -> PyResult<Bound<'py, PyDict>> {
+/// Returns the columns of all blocks. The stacks that they refer to are with them if they are wanted: that needs names.
+pub(super) fn columns<'py>(py: Python<'py>, asked: &[Asked], with_stacks: bool) -> PyResult<Bound<'py, PyDict>> {
     let made = py.detach(|| -> Result<(Columns, Named, Vec<String>), ReadError> {
         let (mut columns, mut named, mut remarks) = <(Columns, Named, Vec<String>)>::default();
         named.tags.push(None);
-        named.stacks.push(None);
         for (index, asked) in asked.iter().enumerate() {
             let history = read_history(&asked.process.recording, &asked.query, &mut |_| {})?;
             remarks.extend(history.missing.sentences());
@@ -59,27 +57,15 @@ pub(super) fn columns<'py>(py: Python<'py>, asked: &[Asked]) -> PyResult<Bound<'
     }
     told.set_item("allocators", texts(named.allocators.iter().map(|text| Some(&**text)), py)?)?;
     told.set_item("tags", texts(named.tags.iter().map(Option::as_deref), py)?)?;
-    told.set_item("stacks", stacks(py, asked, &named.stacks)?)?;
+    if with_stacks {
+        told.set_item("stacks", named.stacks.columns(py, asked)?)?;
+    }
     told.set_item("remarks", remarks)?;
     Ok(told)
 }
 
 fn texts<'a, 'py>(texts: impl Iterator<Item = Option<&'a str>>, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
     PyList::new(py, texts.collect::<Vec<_>>())
-}
-
-fn stacks<'py>(py: Python<'py>, asked: &[Asked], of: &[Option<(usize, u32)>]) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    let mut known: Vec<HashMap<_, _>> = asked.iter().map(|_| HashMap::new()).collect();
-    for stack in of {
-        let process = |index: usize| -> &Arc<NamedProcess> { &asked[index].process };
-        let object = match stack {
-            Some((index, number)) => stack_of(py, &mut known[*index], process(*index), *number)?,
-            None => None,
-        };
-        list.append(object)?;
-    }
-    Ok(list)
 }
 
 impl Columns {
@@ -100,15 +86,8 @@ impl Columns {
         let mut texts: Vec<Option<Arc<str>>> = named.allocators.drain(..).map(Some).collect();
         let allocators: Vec<u32> = history.allocators.iter().map(|name| number_of(&mut texts, name)).collect();
         named.allocators = texts.into_iter().flatten().collect();
-        let mut stacks: HashMap<u32, u32> = HashMap::new();
         for row in &history.rows {
-            let stack = *stacks.entry(row.stack).or_insert_with(|| {
-                if row.stack == 0 {
-                    return 0;
-                }
-                named.stacks.push(Some((index, row.stack)));
-                (named.stacks.len() - 1) as u32
-            });
+            let stack = named.stacks.number(index, recording, row.stack);
             let numbers = [allocators[row.allocator as usize], tags[row.tag as usize], stack];
             let tid = recording.dictionary().thread(row.thread).map_or(0, |thread| thread.tid);
             self.push(row, asked.offset, [pid, tid], numbers);

@@ -4,6 +4,7 @@ mod event;
 mod event_values;
 mod events;
 mod exporting;
+mod history_stacks;
 mod info;
 mod memory;
 mod memory_devices;
@@ -222,8 +223,9 @@ impl OpenedRecording {
         py: Python<'py>,
         selection: Selection,
         query: memory::MemoryRequest,
+        stacks: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        memory_history::columns(py, &memory::asked(self, &selection, &query)?)
+        memory_history::columns(py, &memory::asked(self, &selection, &query)?, stacks)
     }
 
     /// Writes a file in the format of a viewer. Gives what is missing in it, a sentence each.

@@ -35,6 +35,13 @@ impl NamedProcess {
         Ok(frames.flat_map(|frames| frames.iter().cloned()).collect())
     }
 
+    /// What each of these frames stands for, innermost first.
+    pub(super) fn frames(&self, py: Python<'_>, numbers: &[u32]) -> PyResult<HashMap<u32, Frames>> {
+        self.name(py, numbers)?;
+        let known = self.known();
+        Ok(numbers.iter().filter_map(|number| Some((*number, Arc::clone(known.get(number)?)))).collect())
+    }
+
     /// What a frame stands for.
     pub(super) fn frame(&self, py: Python<'_>, number: u32) -> PyResult<Option<Arc<Frame>>> {
         self.name(py, &[number])?;
