@@ -1,5 +1,5 @@
 //! What Stackweave keeps: stacks and byte strings as integers, the numbers of live objects, files mapped into memory,
-//! and values that borrow from them.
+//! and values that borrow from them; and the one place where outputs are created, replaced and discarded ([`output`]).
 
 mod address_map;
 mod blob_bytes;
@@ -14,6 +14,7 @@ mod lazy_block;
 pub mod ledger;
 mod mapped_file;
 mod numbered;
+pub mod output;
 mod per_process;
 mod stack_hash;
 mod stack_index;

@@ -1,0 +1,76 @@
+//! An output that is one file.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::draft::{Draft, Opened};
+use super::unfinished::Unfinished;
+use super::{Created, Existing};
+
+const BUFFER: usize = 1 << 18;
+
+/// A file that is there when it is complete, or not at all. What is written to a device, a FIFO or a socket is there at once.
+///
+/// Dropped before [`OutputFile::finish`], it leaves nothing, and what was there before stays as it was.
+#[derive(Debug)]
+pub struct OutputFile {
+    out: BufWriter<File>,
+    /// None: a stream.
+    draft: Option<(Draft, Unfinished)>,
+    bytes: u64,
+}
+
+impl OutputFile {
+    /// Opens an output. A new file has the rights of its owner only.
+    pub fn create(path: &Path, existing: Existing) -> io::Result<Self> {
+        Ok(match Draft::open(path, existing)? {
+            Opened::Stream(stream) => Self::stream(stream),
+            Opened::Draft(file, draft) => {
+                let unfinished = Unfinished::new();
+                if let Some(temporary) = draft.temporary() {
+                    unfinished.add(temporary.clone());
+                }
+                Self { draft: Some((draft, unfinished)), ..Self::stream(file) }
+            }
+        })
+    }
+
+    fn stream(file: File) -> Self {
+        Self { out: BufWriter::with_capacity(BUFFER, file), draft: None, bytes: 0 }
+    }
+
+    /// Brings the file to the disk, and gives it its name. Returns how many bytes it has, and the proof that it was created here, unless
+    /// it is a stream.
+    pub fn finish(mut self) -> io::Result<(u64, Option<Created>)> {
+        self.out.flush()?;
+        let file = self.out.get_ref();
+        let Some((draft, _unfinished)) = &mut self.draft else { return Ok((self.bytes, None)) };
+        file.sync_all()?;
+        let published = draft.publish(file)?;
+        Ok((self.bytes, Some(published.created)))
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Writes a whole file, or nothing. Returns how many bytes it has.
+pub fn write_file<E: From<io::Error>>(
+    path: &Path,
+    existing: Existing,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<u64, E> {
+    let mut output = OutputFile::create(path, existing)?;
+    write(&mut output)?;
+    Ok(output.finish()?.0)
+}

@@ -1,0 +1,184 @@
+//! An output that is a folder of files.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use super::manifest::{self, Manifest};
+use super::rights;
+use super::temporary::{folder_of, with_random_name};
+use super::unfinished::Unfinished;
+use super::{Created, Existing};
+
+/// A folder that is there when it is complete, or not at all.
+///
+/// It takes the place of another folder only if that is empty, or an older export with nothing beside it, as its own list proves.
+/// Dropped before [`OutputFolder::finish`], it leaves nothing, and what was there before stays as it was.
+#[derive(Debug)]
+pub struct OutputFolder {
+    /// What the folder is called until it is complete.
+    part: Created,
+    path: PathBuf,
+    existing: Existing,
+    files: Vec<PathBuf>,
+    unfinished: Unfinished,
+}
+
+impl OutputFolder {
+    /// Begins a folder. `inputs` are files that are needed: the folder must not be around them.
+    pub fn create(path: &Path, existing: Existing, inputs: &[PathBuf]) -> io::Result<Self> {
+        let path = place(path, existing, inputs)?;
+        let mode = rights::of_new_folders()?;
+        let (part, _) = with_random_name(folder_of(&path), |part| Created::folder(part, mode))?;
+        let unfinished = Unfinished::new();
+        unfinished.add(part.clone());
+        Ok(Self { part, path, existing, files: Vec::new(), unfinished })
+    }
+
+    /// Creates a file in the folder, with the folders around it.
+    pub fn file(&mut self, inner: &Path) -> io::Result<File> {
+        let plain = inner.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        if !plain || inner.as_os_str().is_empty() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut folders: Vec<&Path> = inner.ancestors().skip(1).collect();
+        folders.pop();
+        for folder in folders.iter().rev() {
+            let folder = self.part.path().join(folder);
+            if !folder.is_dir() {
+                self.unfinished.add(Created::folder(&folder, rights::of_new_folders()?)?);
+            }
+        }
+        let file = self.create_file(inner)?;
+        self.files.push(inner.to_owned());
+        Ok(file)
+    }
+
+    fn create_file(&self, inner: &Path) -> io::Result<File> {
+        let path = self.part.path().join(inner);
+        let file = OpenOptions::new().write(true).create_new(true).mode(rights::OWNER_ONLY).open(&path)?;
+        self.unfinished.add(Created::file(&path, &file)?);
+        rights::apply(&file, None)?;
+        Ok(file)
+    }
+
+    /// Brings all files to the disk, and gives the folder its name.
+    pub fn finish(self) -> io::Result<()> {
+        let mut list = Manifest::default();
+        for inner in &self.files {
+            let file = File::open(self.part.path().join(inner))?;
+            file.sync_all()?;
+            list.0.insert(inner.clone(), file.metadata()?.len());
+        }
+        let mut file = self.create_file(Path::new(manifest::NAME))?;
+        let mut text = Vec::new();
+        list.write(&mut text)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        let part = self.part.path();
+        match self.existing {
+            Existing::Replace if fs::symlink_metadata(&self.path).is_ok() => replace(part, &self.path)?,
+            _ => rename_folder(part, &self.path)?,
+        }
+        // The names in the list of unfinished ones lead nowhere now.
+        Ok(())
+    }
+}
+
+impl Drop for OutputFolder {
+    fn drop(&mut self) {
+        self.unfinished.discard();
+    }
+}
+
+/// Returns where the folder will be. Fails where no folder must be created or replaced.
+fn place(path: &Path, existing: Existing, inputs: &[PathBuf]) -> io::Result<PathBuf> {
+    let refuse = |kind, sentence| Err(io::Error::new(kind, sentence));
+    let Ok(found) = fs::metadata(path) else {
+        return match (fs::symlink_metadata(path), path.file_name()) {
+            (Ok(_), _) => refuse(io::ErrorKind::InvalidInput, "it is a link that leads nowhere: name a new folder"),
+            (Err(error), Some(_)) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+            (Err(error), _) => Err(error),
+        };
+    };
+    if !found.is_dir() {
+        return refuse(io::ErrorKind::NotADirectory, "it is no folder, which this format is: name a new folder");
+    }
+    if existing == Existing::Keep {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let path = fs::canonicalize(path)?;
+    if path.parent().is_none() || std::env::current_dir().is_ok_and(|current| current.starts_with(&path)) {
+        return refuse(
+            io::ErrorKind::InvalidInput,
+            "it is the folder where the command runs, or one around it: name a new folder",
+        );
+    }
+    let is_around = |input: &PathBuf| fs::canonicalize(input).is_ok_and(|input| input.starts_with(&path));
+    if inputs.iter().any(is_around) {
+        return refuse(io::ErrorKind::InvalidInput, "it holds a recording that is read: name a new folder");
+    }
+    if !is_empty(&path)? {
+        Manifest::of_whole_folder(&path)?;
+    }
+    Ok(path)
+}
+
+fn is_empty(folder: &Path) -> io::Result<bool> {
+    Ok(fs::read_dir(folder)?.next().is_none())
+}
+
+/// Puts a complete folder in the place of another, which is deleted afterwards, as far as it is known.
+fn replace(part: &Path, path: &Path) -> io::Result<()> {
+    if is_empty(path)? {
+        // The system itself replaces an empty folder only.
+        return fs::rename(part, path);
+    }
+    Manifest::of_whole_folder(path)?;
+    let aside = exchange(part, path)?;
+    // Somebody may have put something into it in the last moment.
+    match Manifest::of_whole_folder(&aside) {
+        Ok(list) => {
+            list.remove(&aside);
+            Ok(())
+        }
+        Err(error) => {
+            let back = exchange(&aside, path)?;
+            fs::rename(back, part)?;
+            Err(error)
+        }
+    }
+}
+
+/// Swaps two folders. Returns where the one is that was at `path`.
+fn exchange(part: &Path, path: &Path) -> io::Result<PathBuf> {
+    if renameat_with(CWD, part, CWD, path, RenameFlags::EXCHANGE).is_ok() {
+        return Ok(part.to_owned());
+    }
+    // The file system can't swap.
+    let ((), aside) = with_random_name(folder_of(path), |aside| rename_folder(path, aside))?;
+    match rename_folder(part, path) {
+        Ok(()) => Ok(aside),
+        Err(error) => {
+            rename_folder(&aside, path)?;
+            Err(error)
+        }
+    }
+}
+
+/// Renames a folder to a name that nobody has.
+fn rename_folder(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
+            if fs::symlink_metadata(to).is_ok() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            // A folder never takes the place of a file, nor of a folder that holds something.
+            fs::rename(from, to)
+        }
+        renamed => Ok(renamed?),
+    }
+}

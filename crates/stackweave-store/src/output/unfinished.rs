@@ -1,0 +1,52 @@
+//! What has a name and is not complete: a signal that ends the process can remove it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::created::Created;
+
+static UNFINISHED: Mutex<BTreeMap<u64, Vec<Created>>> = Mutex::new(BTreeMap::new());
+
+/// The entry of one output, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Unfinished(u64);
+
+impl Unfinished {
+    pub(super) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(super) fn add(&self, created: Created) {
+        all().entry(self.0).or_default().push(created);
+    }
+
+    /// Removes what was added, the last first: a folder comes before what is in it.
+    pub(super) fn discard(&self) {
+        discard(&all().remove(&self.0).unwrap_or_default());
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        all().remove(&self.0);
+    }
+}
+
+/// Removes all that exports and merges of this process have created and not completed. For a command that a signal ends.
+pub fn discard_unfinished() {
+    for created in std::mem::take(&mut *all()).values() {
+        discard(created);
+    }
+}
+
+fn discard(created: &[Created]) {
+    for each in created.iter().rev() {
+        each.discard();
+    }
+}
+
+fn all() -> MutexGuard<'static, BTreeMap<u64, Vec<Created>>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
