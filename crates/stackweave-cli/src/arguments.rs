@@ -180,7 +180,7 @@ pub(crate) struct Report {
     /// Recordings to show, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    /// The file to write; if not given, the recording's name with .html. An older report is replaced
+    /// The file to write, - for standard output; if not given, the recording's name with .html. An older report is replaced
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Show what changed since this recording
@@ -195,7 +195,7 @@ pub(crate) struct Report {
     /// Open it in a browser: that of BROWSER, or the desktop's
     #[arg(long)]
     pub(crate) open: bool,
-    /// Replace the file, whatever it is
+    /// Replace the file if it is there, whatever it holds
     #[arg(short, long)]
     pub(crate) force: bool,
     /// Stop past this size, like 4GB (none: no limit); if not given, 1 GiB
@@ -214,10 +214,10 @@ pub(crate) struct Export {
     /// parquet; of memory pytorch, allocations, memory-curve; if not given, the name of the output tells it
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
-    /// The file to write (for parquet, a folder); if not given, the recording's name with the format's end
+    /// The file to write, - for standard output; for parquet, a folder; if not given, the recording's name with the format's end
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace the file if it is there; a folder only if it is an older export with nothing else in it
     #[arg(short, long)]
     pub(crate) force: bool,
     /// Stop past this size, like 4GB (none: no limit); if not given, what readers of the format can open
@@ -327,7 +327,7 @@ pub(crate) struct Merge {
     /// Recordings to put together; damaged parts are left out
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
-    /// The file to write
+    /// The file to write, - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Replace the file if it is there

@@ -10,19 +10,21 @@ use stackweave_symbolize::{Options, Symbolizer};
 
 use crate::arguments::{Counted, Export};
 use crate::failure::Failure;
-use crate::interrupt::Writing;
-use crate::opening::{check_output, open};
+use crate::interrupt;
+use crate::opening::open;
+use crate::output;
 use crate::progress::Progress;
 
 pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
     let format = format(arguments)?;
     if matches!(arguments.selection.measure, Some(Counted::Calls)) {
-        return Err(Failure::new(
+        return Err(Failure::arguments(
             "exports have calls beside time: leave out --measure; top, tree, flame and diff count calls",
         ));
     }
-    let output = arguments.output.clone().unwrap_or_else(|| beside(&arguments.recordings[0], format));
-    check_output(&output)?;
+    let given = arguments.output.as_deref().map(output::place);
+    let output = given.unwrap_or_else(|| beside(&arguments.recordings[0], format));
+    output::check(&output)?;
     let recording = arguments.selection.part.extent.recording(&arguments.recordings)?;
     let before = arguments.before.as_deref().map(|path| open(&[path])).transpose()?;
     let is_said = arguments.selection.part.has_view();
@@ -54,11 +56,12 @@ pub(crate) fn export_to(
 ) -> Result<String, Failure> {
     let symbolizer = Symbolizer::new(Options::from_environment().map_err(Failure::new)?);
     let mut progress = Progress::new("Exporting", recording.bytes());
-    let writing = Writing::new(output);
+    interrupt::watch();
     let done = export(recording, format, output, options, (Some(&symbolizer), &mut |bytes| progress.at(bytes)));
-    drop((writing, progress));
+    drop(progress);
     let done = done.map_err(|error| match error {
         ExportError::Exists(_) => Failure::new(format!("{error}; --force replaces it")),
+        ExportError::Write(_, error) if output::is_closed(output, &error) => Failure::Closed,
         ExportError::Write(..) => Failure::new(format!("{error}; --output names another place")),
         ExportError::TooLarge(_) => Failure::new(format!("{error}; {SMALLER}")),
         _ => Failure::new(error),
@@ -68,7 +71,7 @@ pub(crate) fn export_to(
         let _ = writeln!(said, "stackweave: {sentence}");
     }
     let size = Measure::AllocatedBytes.text(cast(done.bytes));
-    Ok(format!("Wrote {} ({format}, {size}).", output.display()))
+    Ok(format!("Wrote {} ({format}, {size}).", output::name(output)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
@@ -79,14 +82,14 @@ const fn cast(bytes: u64) -> f64 {
 /// The format that is asked for, or that the name of the output says.
 fn format(arguments: &Export) -> Result<Format, Failure> {
     if let Some(name) = &arguments.format {
-        return name.parse().map_err(Failure::new);
+        return name.parse().map_err(Failure::arguments);
     }
     let Some(output) = &arguments.output else {
-        return Err(Failure::new("say a format with --format, or a file with --output whose name tells it"));
+        return Err(Failure::arguments("say a format with --format, or a file with --output whose name tells it"));
     };
     Format::of_path(output).ok_or_else(|| {
         let (path, names) = (output.display(), Format::names());
-        Failure::new(format!("the name of {path} does not say a format; --format takes {names}"))
+        Failure::arguments(format!("the name of {path} does not say a format; --format takes {names}"))
     })
 }
 

@@ -8,6 +8,8 @@ use std::io;
 pub(crate) enum Failure {
     /// Something is wrong, and the sentence says what.
     Sentence(String),
+    /// What was asked for can't be: the arguments are wrong, whatever is in the recording.
+    Arguments(String),
     /// All was done, and what was found is not what is allowed.
     Gate(String),
     /// Nobody reads the output any more: that is no failure, and needs no word.
@@ -19,6 +21,11 @@ impl Failure {
         Self::Sentence(sentence.to_string())
     }
 
+    /// The arguments are wrong.
+    pub(crate) fn arguments(sentence: impl Display) -> Self {
+        Self::Arguments(sentence.to_string())
+    }
+
     /// An error in writing to standard output.
     pub(crate) fn output(error: &io::Error) -> Self {
         match error.kind() {
@@ -27,10 +34,11 @@ impl Failure {
         }
     }
 
-    /// The exit status. That of wrong arguments is 2.
+    /// The exit status.
     pub(crate) const fn status(&self) -> u8 {
         match self {
             Self::Sentence(_) => 1,
+            Self::Arguments(_) => 2,
             Self::Gate(_) => 3,
             Self::Closed => 0,
         }
@@ -40,7 +48,7 @@ impl Failure {
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sentence(sentence) | Self::Gate(sentence) => f.write_str(sentence),
+            Self::Sentence(sentence) | Self::Arguments(sentence) | Self::Gate(sentence) => f.write_str(sentence),
             Self::Closed => Ok(()),
         }
     }

@@ -28,6 +28,7 @@ mod json_values;
 mod live;
 mod merge;
 mod opening;
+mod output;
 mod phases;
 mod phases_json;
 mod progress;

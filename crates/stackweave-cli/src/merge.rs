@@ -1,33 +1,46 @@
 //! `stackweave merge`: many recordings in one file.
 
 use std::io::{self, Write};
+use std::path::Path;
 
-use stackweave_recording::merge_to;
+use stackweave_recording::{MergeError, merge_to};
+use stackweave_store::output::{Existing, is_stream};
 
 use crate::arguments::Merge;
 use crate::failure::Failure;
-use crate::interrupt::Writing;
-use crate::opening::{check_output, open};
+use crate::interrupt;
+use crate::opening::open;
+use crate::output;
 use crate::progress::Progress;
 
 pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
-    let output = &arguments.output;
-    if !arguments.force && output.exists() {
-        return Err(Failure::new(format!("{} is there already; --force replaces it", output.display())));
+    let output = &output::place(&arguments.output);
+    if !arguments.force && output.exists() && !is_stream(output) {
+        return Err(exists(output));
     }
-    check_output(output)?;
+    output::check(output)?;
     let recording = open(&arguments.recordings)?;
     let mut progress = Progress::new("Merging", recording.bytes());
-    let writing = Writing::new(output);
-    let done = merge_to(&recording, output, &mut |bytes| progress.at(bytes)).map_err(Failure::new)?;
-    drop((writing, progress));
+    interrupt::watch();
+    let existing = Existing::from_overwrite(arguments.force);
+    let done =
+        merge_to(&recording, output, existing, &mut |bytes| progress.at(bytes)).map_err(|error| match error {
+            MergeError::Exists(path) => exists(&path),
+            MergeError::Write(_, error) if output::is_closed(output, &error) => Failure::Closed,
+            _ => Failure::new(error),
+        })?;
+    drop(progress);
     let mut said = recording.report();
     said.push(format!(
         "{}: {} processes, {} events, {} bytes.",
-        output.display(),
+        output::name(output),
         recording.processes().len(),
         recording.event_count(),
         done.bytes
     ));
     said.iter().try_for_each(|line| writeln!(io::stderr(), "{line}")).map_err(|error| Failure::output(&error))
+}
+
+fn exists(output: &Path) -> Failure {
+    Failure::new(format!("{} is there already; --force replaces it", output.display()))
 }

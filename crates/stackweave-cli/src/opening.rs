@@ -93,16 +93,3 @@ fn listed(names: &[&str], between: &str) -> String {
     let shown: Vec<String> = names.iter().take(NAMES).map(|name| name.replace(char::is_control, "\u{fffd}")).collect();
     shown.join(between)
 }
-
-/// Fails, before anything is read, where a file can't be written.
-pub(crate) fn check_output(output: &Path) -> Result<(), Failure> {
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if folder.is_dir() {
-        return Ok(());
-    }
-    Err(Failure::new(format!(
-        "can't write {}: there is no folder {}; make it first",
-        output.display(),
-        folder.display()
-    )))
-}

@@ -5,16 +5,22 @@ use std::path::{Path, PathBuf};
 
 use stackweave_export::{ExportOptions, Format, is_report};
 use stackweave_profile::AggregateOptions;
+use stackweave_store::output::is_stream;
 
 use crate::arguments::Report;
 use crate::browser;
 use crate::export::{beside, export_to};
 use crate::failure::Failure;
-use crate::opening::{check_output, open};
+use crate::opening::open;
+use crate::output;
 
 pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
-    let output = arguments.output.clone().unwrap_or_else(|| beside(&arguments.recordings[0], Format::Report));
-    check_output(&output)?;
+    let given = arguments.output.as_deref().map(output::place);
+    let output = given.unwrap_or_else(|| beside(&arguments.recordings[0], Format::Report));
+    if arguments.open && is_stream(&output) {
+        return Err(Failure::arguments("--open needs a file: leave it away, or name one with --output"));
+    }
+    output::check(&output)?;
     let recording = arguments.extent.recording(&arguments.recordings)?;
     let before = arguments.before.as_deref().map(|path| open(&[path])).transpose()?;
     let part = AggregateOptions {
@@ -34,6 +40,10 @@ pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
     };
     let said = export_to(&recording, Format::Report, &output, &options)?;
     let said = if is_too_large(&output) { format!("{said} {TOO_LARGE}") } else { said };
+    if is_stream(&output) {
+        let _ = writeln!(io::stderr(), "{said}");
+        return Ok(());
+    }
     let address =
         address(&output).map_err(|error| Failure::new(format!("can't find {}: {error}", output.display())))?;
     if arguments.open {

@@ -78,21 +78,31 @@ fn an_interrupt_ends_it_by_the_signal_and_leaves_nothing_half_written() {
         writer.end();
     }
     assert_eq!(writer.stop().error, None);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
-    command.args(["export", "a.swv", "--format", "json", "-o", "a.jsonl"]).current_dir(recorded.path("."));
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let names = || {
+    for (arguments, signal, number) in [
+        (["--format", "json", "-o", "a.jsonl"], "-INT", 2),
+        (["--format", "json", "-o", "a.jsonl"], "-KILL", 9),
+        (["--format", "parquet", "-o", "a.data"], "-INT", 2),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
+        command.args(["export", "a.swv"]).args(arguments).current_dir(recorded.path("."));
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        while !is_writing(child.id(), &recorded) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        assert_eq!(child.wait().unwrap().signal(), Some(number));
         let entries = std::fs::read_dir(recorded.path(".")).unwrap();
-        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    };
-    let until = Instant::now() + Duration::from_secs(60);
-    while names() == ["a.swv"] && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(1));
+        let names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["a.swv"], "{arguments:?} {signal}");
     }
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    assert_eq!(child.wait().unwrap().signal(), Some(2));
-    assert_eq!(names(), ["a.swv"]);
+}
+
+/// Whether the process has a file open for its output: one that has no name yet, or that lies in a folder which is not complete.
+fn is_writing(process: u32, recorded: &Recorded) -> bool {
+    let folder = std::fs::canonicalize(recorded.path(".")).unwrap();
+    let Ok(open) = std::fs::read_dir(format!("/proc/{process}/fd")) else { return false };
+    let mut files = open.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    files.any(|file| file.starts_with(&folder) && !file.ends_with("a.swv"))
 }

@@ -20,6 +20,8 @@ pub enum ExportError {
     Exists(PathBuf),
     /// The export is larger than it may be, and nothing of it is kept.
     TooLarge(TooLarge),
+    /// The export would take the place of a recording that it is made from.
+    IsAnInput(PathBuf),
     /// This format can't show what the recording holds.
     NotThis(String),
 }
@@ -30,6 +32,9 @@ impl fmt::Display for ExportError {
             Self::Read(error) => error.fmt(f),
             Self::Write(Some(path), error) => write!(f, "can't write {}: {error}", path.display()),
             Self::Write(None, error) => write!(f, "can't write the export: {error}"),
+            Self::IsAnInput(path) => {
+                write!(f, "{} is a recording that is read, and is not replaced: name another file", path.display())
+            }
             Self::Exists(path) => write!(f, "{} is there already", path.display()),
             Self::TooLarge(how) => how.fmt(f),
             Self::NotThis(why) => f.write_str(why),

@@ -1,7 +1,7 @@
 //! From a recording to a file in a format.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -28,9 +28,10 @@ pub struct Exported {
 
 /// Writes a recording in a format. Native frames that have no names in it are resolved by `symbolizer`.
 ///
-/// What is there already stays until the new file is complete. `progress` is told how many of [`Recording::bytes`] are
-/// done; a format that reads twice begins anew. Past [`ExportOptions::max_size`], or where the disk would have no room left,
-/// nothing is written.
+/// What is there already stays as it is until the export is complete, and if something fails. A device, a FIFO or a socket is
+/// written through. A folder is replaced only if it is an older export with nothing beside it. `progress` is called with how
+/// many of [`Recording::bytes`] are done; a format that reads twice begins anew. Past [`ExportOptions::max_size`], or where the
+/// disk would have no room left, nothing is written.
 pub fn export(
     recording: &Recording,
     format: Format,
@@ -42,10 +43,12 @@ pub fn export(
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let budget = Budget::new(options.max_size.bytes(format), Some(folder));
     let source = Source::new(recording, symbolizer, options, default_view(format), (progress, budget));
+    let inputs = inputs_of(recording, options);
+    let replacing = (options.overwrite, inputs.as_slice());
     let bytes = if format == Format::Parquet {
-        write_folder(path, options.overwrite, |folder| formats::write_parquet(&source, folder))
+        write_folder(path, replacing, |folder| formats::write_parquet(&source, folder))
     } else {
-        write_file(path, options.overwrite, |out| write_to(&source, format, is_compressed(format, path), out))
+        write_file(path, replacing, |out| write_to(&source, format, is_compressed(format, path), out))
     };
     let bytes = bytes.map_err(|error| explained(error, format, source.share()))?;
     Ok(Exported { bytes, missing: source.report() })
@@ -82,6 +85,11 @@ fn explained(error: ExportError, format: Format, share: Option<f64>) -> ExportEr
     let ExportError::Write(_, inner) = &error else { return error };
     let passed = inner.get_ref().and_then(|inner| inner.downcast_ref::<LimitPassed>()).copied();
     passed.map_or(error, |LimitPassed { limit }| ExportError::TooLarge(TooLarge { format, limit, share }))
+}
+
+fn inputs_of(recording: &Recording, options: &ExportOptions<'_>) -> Vec<PathBuf> {
+    let all = [Some(recording), options.before].into_iter().flatten();
+    all.flat_map(Recording::processes).map(|process| process.path().to_owned()).collect()
 }
 
 fn default_view(format: Format) -> View {

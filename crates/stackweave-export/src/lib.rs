@@ -1,7 +1,7 @@
 //! Recordings in the formats of the viewers that people already use.
 //!
-//! Each format is one file in `formats`, which gets a [`Source`] and writes. [`export`] chooses it, writes to a temporary
-//! name and renames that when it is complete.
+//! Each format is one file in `formats`, which gets a [`Source`] and writes. [`export`] chooses it. The file gets its
+//! name when it is complete.
 #![forbid(unsafe_code)]
 
 mod activity;

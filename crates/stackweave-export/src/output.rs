@@ -1,116 +1,101 @@
-//! A file, or a folder, that is there whole or not at all.
+//! Where exports go: by the one module that creates and replaces outputs, with errors that name the path.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process;
+
+use stackweave_store::output::{self, Existing, OutputFolder};
 
 use crate::error::ExportError;
 
-/// Writes a file under a temporary name beside it, and renames that. Nothing is left behind by a failure.
+/// Writes a file that is there whole or not at all. What was there before stays as it was if something fails.
 pub(crate) fn write_file(
     path: &Path,
-    overwrite: bool,
+    (overwrite, inputs): (bool, &[PathBuf]),
     write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
 ) -> Result<u64, ExportError> {
-    let failed = |error| ExportError::Write(Some(path.to_owned()), error);
-    let temporary = temporary(path, overwrite)?;
-    let guard = Unfinished { path: &temporary };
-    let mut out = BufWriter::with_capacity(1 << 18, File::create(&temporary).map_err(failed)?);
-    write(&mut out).map_err(|error| at(path, error))?;
-    let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-    let bytes = file.metadata().map_err(failed)?.len();
-    fs::rename(&temporary, path).map_err(failed)?;
-    core::mem::forget(guard);
-    Ok(bytes)
+    if !output::is_stream(path) && inputs.iter().any(|input| is_same(input, path)) {
+        return Err(ExportError::IsAnInput(path.to_owned()));
+    }
+    output::write_file(path, Existing::from_overwrite(overwrite), write).map_err(|error| at(path, error))
 }
 
 /// The same for a folder, which `write` fills.
 pub(crate) fn write_folder(
     path: &Path,
-    overwrite: bool,
-    write: impl FnOnce(&Path) -> Result<u64, ExportError>,
+    (overwrite, inputs): (bool, &[PathBuf]),
+    write: impl FnOnce(&mut OutputFolder) -> Result<u64, ExportError>,
 ) -> Result<u64, ExportError> {
-    let failed = |error| ExportError::Write(Some(path.to_owned()), error);
-    let temporary = temporary(path, overwrite)?;
-    let guard = Unfinished { path: &temporary };
-    fs::create_dir_all(&temporary).map_err(failed)?;
-    let bytes = write(&temporary).map_err(|error| at(path, error))?;
-    if path.is_dir() {
-        fs::remove_dir_all(path).map_err(failed)?;
-    }
-    fs::rename(&temporary, path).map_err(failed)?;
-    core::mem::forget(guard);
-    Ok(bytes)
+    let named = |error: ExportError| at(path, error);
+    let created = OutputFolder::create(path, Existing::from_overwrite(overwrite), inputs);
+    let mut folder = created.map_err(|error| named(error.into()))?;
+    let bytes = write(&mut folder).map_err(named)?;
+    let list = folder.finish().map_err(|error| named(error.into()))?;
+    Ok(bytes + list)
 }
 
-fn temporary(path: &Path, overwrite: bool) -> Result<PathBuf, ExportError> {
-    if !overwrite && path.exists() {
-        return Err(ExportError::Exists(path.to_owned()));
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Ok(path.with_file_name(format!(".{name}.{}.part", process::id())))
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 fn at(path: &Path, error: ExportError) -> ExportError {
     match error {
+        ExportError::Write(None, error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            ExportError::Exists(path.to_owned())
+        }
         ExportError::Write(None, error) => ExportError::Write(Some(path.to_owned()), error),
         other => other,
     }
 }
 
-/// Removes what is not finished.
-struct Unfinished<'a> {
-    path: &'a Path,
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        let _ = if self.path.is_dir() { fs::remove_dir_all(self.path) } else { fs::remove_file(self.path) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use stackweave_testkit::folder::Folder;
 
     use super::*;
 
     #[test]
-    fn a_failure_leaves_what_was_there_and_nothing_else() {
+    fn a_failure_leaves_what_was_there_and_names_the_path() {
         let folder = Folder::new();
         let path = folder.write("a.txt", b"before");
         let full = |_: &mut dyn Write| Err(io::Error::from(io::ErrorKind::StorageFull).into());
-        let said = write_file(&path, true, full).unwrap_err().to_string();
+        let said = write_file(&path, (true, &[]), full).unwrap_err().to_string();
         assert!(said.contains("a.txt"), "{said}");
         assert_eq!((folder.names(), fs::read(&path).unwrap()), (vec!["a.txt".to_owned()], b"before".to_vec()));
     }
 
     #[test]
-    fn a_file_is_replaced_only_if_that_is_wanted() {
+    fn a_file_is_replaced_only_if_that_is_wanted_and_it_is_no_input() {
         let folder = Folder::new();
         let path = folder.write("a.txt", b"before");
         let after = |out: &mut dyn Write| Ok(out.write_all(b"after")?);
-        assert!(matches!(write_file(&path, false, after), Err(ExportError::Exists(_))));
-        assert_eq!(write_file(&path, true, after).unwrap(), 5);
+        assert!(matches!(write_file(&path, (false, &[]), after), Err(ExportError::Exists(_))));
+        let inputs = [folder.path().join("../").join(folder.path().file_name().unwrap()).join("a.txt")];
+        assert!(matches!(write_file(&path, (true, &inputs), after), Err(ExportError::IsAnInput(_))));
+        assert_eq!(fs::read(&path).unwrap(), b"before");
+        assert_eq!(write_file(&path, (true, &[]), after).unwrap(), 5);
         assert_eq!((folder.names(), fs::read(&path).unwrap()), (vec!["a.txt".to_owned()], b"after".to_vec()));
+    }
+
+    fn folder_bytes(path: &Path) -> u64 {
+        fs::read_dir(path).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
     }
 
     #[test]
     fn a_folder_is_there_whole_or_not_at_all() {
         let folder = Folder::new();
         let path = folder.file("out");
-        let half = |inside: &Path| {
-            fs::write(inside.join("one"), "1")?;
+        let half = |inside: &mut OutputFolder| {
+            inside.file(Path::new("one"))?.write_all(b"1")?;
             Err(io::Error::from(io::ErrorKind::StorageFull).into())
         };
-        assert!(write_folder(&path, true, half).is_err());
+        assert!(write_folder(&path, (true, &[]), half).is_err());
         assert!(folder.names().is_empty());
-        let whole = |inside: &Path| Ok(fs::write(inside.join("one"), "1").map(|()| 1)?);
-        assert_eq!(write_folder(&path, false, whole).unwrap(), 1);
-        assert_eq!(write_folder(&path, true, whole).unwrap(), 1);
+        let whole = |inside: &mut OutputFolder| Ok(inside.file(Path::new("one"))?.write_all(b"1").map(|()| 1)?);
+        let bytes = write_folder(&path, (false, &[]), whole).unwrap();
+        assert_eq!(bytes, folder_bytes(&path));
+        assert!(matches!(write_folder(&path, (false, &[]), whole), Err(ExportError::Exists(_))));
+        assert_eq!(write_folder(&path, (true, &[]), whole).unwrap(), bytes);
         assert_eq!(fs::read(path.join("one")).unwrap(), b"1");
     }
 }

@@ -2,11 +2,12 @@
 //! a small piece of memory lies in a file that has no name.
 
 use std::cell::RefCell;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use stackweave_store::output::unnamed_scratch;
 
 use crate::budget::Budget;
 
@@ -48,7 +49,7 @@ impl Spill {
         let mut spill = self.0.borrow_mut();
         spill.budget.take(text.len())?;
         if spill.file.is_none() {
-            spill.file = Some(nameless_file()?);
+            spill.file = Some(unnamed_scratch()?);
         }
         let at = spill.end;
         if let Some(file) = &spill.file {
@@ -61,15 +62,6 @@ impl Spill {
     fn read(&self, at: u64, text: &mut [u8]) -> io::Result<()> {
         self.0.borrow().file.as_ref().map_or(Ok(()), |file| file.read_exact_at(text, at))
     }
-}
-
-fn nameless_file() -> io::Result<File> {
-    static MADE: AtomicU64 = AtomicU64::new(0);
-    let number = MADE.fetch_add(1, Ordering::Relaxed);
-    let path = std::env::temp_dir().join(format!("stackweave-{}-{number}.part", std::process::id()));
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file)
 }
 
 impl SpilledColumn {

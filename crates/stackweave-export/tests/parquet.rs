@@ -135,7 +135,7 @@ fn exports_of_several_machines_are_one_dataset() {
     write(&recording_of(vec![example(), nasty()]), AggregateOptions::default(), &path);
     let other = folder.file("other");
     write(&random(32, 1_000).recording(), AggregateOptions::default(), &other);
-    for table in other.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+    for table in other.read_dir().unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
         for part in table.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
             std::fs::rename(&part, path.join(table.file_name().unwrap()).join(part.file_name().unwrap())).unwrap();
         }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use making::{Steps, busy, open_bytes, steps_of, visited};
 use stackweave_recording::{MergeError, Recording, merge, merge_to};
+use stackweave_store::output::Existing;
 use stackweave_testkit::folder::Folder;
 
 /// Pid and events of each process.
@@ -72,7 +73,7 @@ fn an_input_is_never_overwritten() {
     std::fs::hard_link(&path, &link).unwrap();
     let recording = Recording::open(&path).unwrap();
     for target in [&path, &link] {
-        let error = merge_to(&recording, target, &mut |_| ()).unwrap_err();
+        let error = merge_to(&recording, target, Existing::Replace, &mut |_| ()).unwrap_err();
         assert!(matches!(error, MergeError::IsAnInput(_)));
         let sentence = "it is one of the recordings to merge, and would be overwritten";
         assert_eq!(error.to_string(), format!("{}: {sentence}", target.display()));
@@ -87,15 +88,17 @@ fn a_merge_that_fails_leaves_nothing_behind() {
     let folder = Folder::new();
     let path = folder.write("a.swv", &made.bytes);
     let recording = Recording::open(&path).unwrap();
-    let error = merge_to(&recording, &folder.file("no/such/folder.swv"), &mut |_| ()).unwrap_err().to_string();
+    let error = merge_to(&recording, &folder.file("no/such/folder.swv"), Existing::Replace, &mut |_| ())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("folder.swv: it can't be written ("), "{error}");
     // A folder can't be replaced by a file: all is written by then.
     std::fs::create_dir(folder.path().join("taken.swv")).unwrap();
     let taken = folder.path().join("taken.swv");
     assert!(
-        matches!(merge_to(&recording, &taken, &mut |_| ()), Err(MergeError::Write(Some(path), _)) if path == taken)
+        matches!(merge_to(&recording, &taken, Existing::Replace, &mut |_| ()), Err(MergeError::Write(Some(path), _)) if path == taken)
     );
-    assert!(matches!(merge_to(&recording, Path::new("/"), &mut |_| ()), Err(MergeError::Write(..))));
+    assert!(matches!(merge_to(&recording, Path::new("/"), Existing::Replace, &mut |_| ()), Err(MergeError::Write(..))));
     assert_eq!(folder.names(), ["a.swv", "taken.swv"]);
 }
 

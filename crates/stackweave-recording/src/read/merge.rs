@@ -4,10 +4,10 @@
 //! the memory of one block. What is damaged stays behind.
 
 use core::fmt;
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use stackweave_store::output::{Existing, OutputFile};
 
 use super::error::ReadError;
 use super::process::ProcessRecording;
@@ -36,6 +36,8 @@ pub enum MergeError {
     Read(ReadError),
     /// The result can't be written.
     Write(Option<PathBuf>, io::Error),
+    /// A file is there already, and must not be replaced.
+    Exists(PathBuf),
     /// The result would take the place of a recording that goes into it.
     IsAnInput(PathBuf),
 }
@@ -46,6 +48,7 @@ impl fmt::Display for MergeError {
             Self::Read(error) => error.fmt(f),
             Self::Write(Some(path), error) => write!(f, "{}: it can't be written ({error})", path.display()),
             Self::Write(None, error) => write!(f, "the merged recording can't be written ({error})"),
+            Self::Exists(path) => write!(f, "{} is there already", path.display()),
             Self::IsAnInput(path) => {
                 write!(f, "{}: it is one of the recordings to merge, and would be overwritten", path.display())
             }
@@ -58,7 +61,7 @@ impl std::error::Error for MergeError {
         match self {
             Self::Read(error) => Some(error),
             Self::Write(_, error) => Some(error),
-            Self::IsAnInput(_) => None,
+            Self::Exists(_) | Self::IsAnInput(_) => None,
         }
     }
 }
@@ -75,22 +78,28 @@ pub fn merge(
     Ok(merging.summary)
 }
 
-/// Merges into a file. It appears when it is complete, under another name before that, and not at all if
-/// something goes wrong.
-pub fn merge_to(inputs: &Recording, path: &Path, progress: &mut dyn FnMut(u64)) -> Result<MergeSummary, MergeError> {
+/// Merges into a file. It appears when it is complete, and not at all if something goes wrong: then a file that was there before is
+/// as it was.
+pub fn merge_to(
+    inputs: &Recording,
+    path: &Path,
+    existing: Existing,
+    progress: &mut dyn FnMut(u64),
+) -> Result<MergeSummary, MergeError> {
     let target = FileId::at(path);
     if target.is_some() && files_of(inputs.processes()).iter().any(|input| FileId::at(input) == target) {
         return Err(MergeError::IsAnInput(path.to_owned()));
     }
-    let write_error = |error| MergeError::Write(Some(path.to_owned()), error);
-    let unfinished = Unfinished::beside(path).map_err(write_error)?;
-    let mut out = BufWriter::with_capacity(1 << 20, &unfinished.file);
+    let write_error = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => MergeError::Exists(path.to_owned()),
+        _ => MergeError::Write(Some(path.to_owned()), error),
+    };
+    let mut out = OutputFile::create(path, existing).map_err(write_error)?;
     let summary = merge(inputs, &mut out, progress).map_err(|error| match error {
         MergeError::Write(_, error) => write_error(error),
         other => other,
     })?;
-    drop(out);
-    unfinished.rename_to(path).map_err(write_error)?;
+    out.finish().map_err(write_error)?;
     Ok(summary)
 }
 
@@ -141,40 +150,5 @@ impl Merging<'_> {
         self.summary.blocks += 1;
         self.summary.bytes += (header.len() + stored.len()) as u64;
         Ok(())
-    }
-}
-
-/// A file that is removed unless it is finished.
-struct Unfinished {
-    path: PathBuf,
-    file: File,
-    is_finished: bool,
-}
-
-impl Unfinished {
-    fn beside(path: &Path) -> io::Result<Self> {
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut hidden = OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.part", std::process::id()));
-        let path = path.with_file_name(hidden);
-        let file = File::create(&path)?;
-        Ok(Self { path, file, is_finished: false })
-    }
-
-    fn rename_to(mut self, path: &Path) -> io::Result<()> {
-        self.file.sync_all()?;
-        std::fs::rename(&self.path, path)?;
-        self.is_finished = true;
-        Ok(())
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.is_finished {
-            // Nobody can be told, and what is left is clearly named.
-            let _ = std::fs::remove_file(&self.path);
-        }
     }
 }

@@ -49,7 +49,8 @@ impl OutputFolder {
         for folder in folders.iter().rev() {
             let folder = self.part.path().join(folder);
             if !folder.is_dir() {
-                self.unfinished.add(Created::folder(&folder, rights::of_new_folders()?)?);
+                let mode = rights::of_new_folders()?;
+                self.unfinished.create(|| Created::folder(&folder, mode).map(|created| ((), created)))?;
             }
         }
         let file = self.create_file(inner)?;
@@ -59,14 +60,17 @@ impl OutputFolder {
 
     fn create_file(&self, inner: &Path) -> io::Result<File> {
         let path = self.part.path().join(inner);
-        let file = OpenOptions::new().write(true).create_new(true).mode(rights::OWNER_ONLY).open(&path)?;
-        self.unfinished.add(Created::file(&path, &file)?);
+        let file = self.unfinished.create(|| {
+            let file = OpenOptions::new().write(true).create_new(true).mode(rights::OWNER_ONLY).open(&path)?;
+            let created = Created::file(&path, &file)?;
+            Ok((file, created))
+        })?;
         rights::apply(&file, None)?;
         Ok(file)
     }
 
-    /// Brings all files to the disk, and gives the folder its name.
-    pub fn finish(self) -> io::Result<()> {
+    /// Brings all files to the disk, adds the list of them, and gives the folder its name. Returns the size of the list.
+    pub fn finish(self) -> io::Result<u64> {
         let mut list = Manifest::default();
         for inner in &self.files {
             let file = File::open(self.part.path().join(inner))?;
@@ -83,8 +87,7 @@ impl OutputFolder {
             Existing::Replace if fs::symlink_metadata(&self.path).is_ok() => replace(part, &self.path)?,
             _ => rename_folder(part, &self.path)?,
         }
-        // The names in the list of unfinished ones lead nowhere now.
-        Ok(())
+        Ok(text.len() as u64)
     }
 }
 

@@ -14,7 +14,7 @@ fn export(path: &Path, existing: Existing, text: &str) -> io::Result<()> {
     folder.file(Path::new("events/process=1/part-0"))?.write_all(text.as_bytes())?;
     folder.file(Path::new("events/process=2/part-0"))?.write_all(b"2")?;
     folder.file(Path::new("threads/part-0"))?.write_all(b"3")?;
-    folder.finish()
+    folder.finish().map(drop)
 }
 
 fn text_of(path: &Path) -> String {

@@ -41,7 +41,9 @@ impl Manifest {
             let path_text = path.display();
             match listed.0.get(path) {
                 None => {
-                    return refuse(format!("the folder also holds {path_text}, and is not replaced: name a new folder"));
+                    return refuse(format!(
+                        "the folder also holds {path_text}, and is not replaced: name a new folder"
+                    ));
                 }
                 Some(known) if known != size => {
                     return refuse(format!(

@@ -1,6 +1,8 @@
 //! What has a name and is not complete: a signal that ends the process can remove it.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +24,14 @@ impl Unfinished {
         all().entry(self.0).or_default().push(created);
     }
 
+    /// Creates something and adds it in one step, so that [`discard_unfinished`] can't miss it.
+    pub(super) fn create<T>(&self, create: impl FnOnce() -> io::Result<(T, Created)>) -> io::Result<T> {
+        let mut all = all();
+        let (made, created) = create()?;
+        all.entry(self.0).or_default().push(created);
+        Ok(made)
+    }
+
     /// Removes what was added, the last first: a folder comes before what is in it.
     pub(super) fn discard(&self) {
         discard(&all().remove(&self.0).unwrap_or_default());
@@ -34,9 +44,11 @@ impl Drop for Unfinished {
     }
 }
 
-/// Removes all that exports and merges of this process have created and not completed. For a command that a signal ends.
+/// Removes all that exports and merges of this process have created and not completed. For a command that a signal ends: no other
+/// thread creates a file in an unfinished folder afterwards, it waits for the end of the process.
 pub fn discard_unfinished() {
-    for created in std::mem::take(&mut *all()).values() {
+    let all = ManuallyDrop::new(all());
+    for created in all.values() {
         discard(created);
     }
 }

@@ -9,11 +9,12 @@ mod history;
 mod schemas;
 mod table;
 
+use std::cell::RefCell;
 use std::collections::HashSet;
-use std::fs;
 use std::path::Path;
 
 use stackweave_recording::file::RecordedFrame;
+use stackweave_store::output::OutputFolder;
 
 use crate::activity::{NamedProcess, visit_process};
 use crate::budget::Budget;
@@ -24,7 +25,8 @@ use crate::formats::parquet::table::{Cell, Table};
 use crate::source::Source;
 
 /// Fills a folder. How many bytes its files have.
-pub(crate) fn write(source: &Source<'_>, folder: &Path) -> Result<u64, ExportError> {
+pub(crate) fn write(source: &Source<'_>, folder: &mut OutputFolder) -> Result<u64, ExportError> {
+    let folder = &RefCell::new(folder);
     let mut bytes = 0;
     let mut taken = HashSet::new();
     for (place, process) in NamedProcess::all(source).iter().enumerate() {
@@ -58,18 +60,17 @@ fn partition(process: &NamedProcess<'_>) -> String {
 }
 
 /// The tables of one process.
-struct Part<'a> {
-    folder: &'a Path,
+struct Part<'a, 'folder> {
+    folder: &'a RefCell<&'folder mut OutputFolder>,
     name: &'a str,
     process: &'a NamedProcess<'a>,
     budget: &'a Budget,
 }
 
-impl Part<'_> {
+impl Part<'_, '_> {
     fn table(&self, name: &str, schema: &str) -> Result<Table, ExportError> {
-        let folder = self.folder.join(name).join(self.name);
-        fs::create_dir_all(&folder)?;
-        Table::create(&folder.join("part-0.parquet"), schema, self.budget)
+        let path = Path::new(name).join(self.name).join("part-0.parquet");
+        Table::create(self.folder.borrow_mut().file(&path)?, schema, self.budget)
     }
 
     /// Each stack is its innermost frame and the stack of its callers. Where a frame stands for several functions, the outer

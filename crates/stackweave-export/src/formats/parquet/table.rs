@@ -1,7 +1,6 @@
 //! One Parquet file, written row by row. What is in memory is one group of rows.
 
 use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Type as PhysicalType};
@@ -75,13 +74,13 @@ enum Values {
 
 impl Table {
     /// A new file with the columns that `schema` says, in the language of Parquet's own tools.
-    pub(super) fn create(path: &Path, schema: &str, budget: &Budget) -> Result<Self, ExportError> {
+    pub(super) fn create(file: File, schema: &str, budget: &Budget) -> Result<Self, ExportError> {
         let schema = Arc::new(parse_message_type(schema).map_err(failed)?);
         let properties = WriterProperties::builder()
             .set_compression(Compression::LZ4_RAW)
             .set_created_by(concat!("stackweave ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
-        let file = budget.writer(File::create(path)?);
+        let file = budget.writer(file);
         let writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(failed)?;
         let column = |column: &Arc<parquet::schema::types::ColumnDescriptor>| Column {
             values: match column.physical_type() {
