@@ -38,9 +38,12 @@ def lines(ended: Ended) -> Iterator[str]:
 
 
 def too_small(source: MemorySource) -> Iterator[str]:
-    """A sentence if not all is known."""
+    """A sentence for each reason why figures are too small."""
     if (source.counted or {}).get("is_incomplete"):
         yield "there was no memory left to keep all blocks in mind: live figures and the peak are too small"
+    foreign = (source.counted or {}).get("foreign_hooks")
+    if foreign is not None:
+        yield foreign[:1].lower() + foreign[1:].removesuffix(".")
 
 
 def used(totals: MemoryTotals, is_estimated: bool) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import _native
@@ -69,8 +71,13 @@ class MemorySource:
         self.began = time.monotonic()
 
     def begin(self) -> None:
-        if self.recorder is not None:
-            self.recorder.start()
+        if self.recorder is None:
+            return
+        foreign = self.recorder.start()
+        if foreign is not None:
+            # A program that makes errors of warnings is recorded all the same.
+            with contextlib.suppress(RuntimeWarning):
+                warnings.warn(foreign, RuntimeWarning, stacklevel=5)
 
     def end(self) -> None:
         recorder = self.recorder

@@ -130,6 +130,8 @@ class Check:
         with self._folder() as folder, self._recording(folder, self._limit) as memory:
             yield
             peak = memory.peak()
+        if not self._is_measured(memory, self._limit):
+            return
         self._item.user_properties.append((PEAK, peak.bytes))
         if self._limit is not None and peak.bytes > self._limit.bytes:
             over = size_text(peak.bytes - self._limit.bytes)
@@ -148,11 +150,23 @@ class Check:
             for _ in range(leaks.runs):
                 yield
             rows = growth(before, _in_use(memory))
+        self._is_measured(memory, leaks)
         grown = sum(row.bytes for row in rows)
         if grown > leaks.bytes * leaks.runs:
             each = f"{size_text(grown / leaks.runs)} more in use each time that it is run"
             runs = f"{count_text(leaks.runs, 'run')} after {leaks.warmups} to warm up"
             _fail(f"{self._item.name} has {each}, and {leaks.text} are allowed ({runs})", rows, grown)
+
+    def _is_measured(self, memory: _memory.Memory, asked: Limit | Leaks | None) -> bool:
+        """False if another tool has the hooks: then there is no figure. A test with a limit fails."""
+        stats = memory.recorder_stats()
+        if not stats["is_largely_foreign"]:
+            return True
+        sentence = stats["foreign_hooks"]
+        if asked is not None:
+            pytest.fail(f"the memory of {self._item.name} can't be measured. {sentence}", pytrace=False)
+        warnings.warn(f"{self._item.name} is not measured. {sentence}", pytest.PytestWarning, stacklevel=2)
+        return False
 
     def _folder(self) -> Any:
         kept = self._item.config.getoption("stackweave_memory_folder")

@@ -18,6 +18,10 @@ pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     }
     let before = arguments.selection.profile(&[&arguments.before])?;
     let after = arguments.selection.profile(&[&arguments.after])?;
+    if let Some(why) = before.unusable.as_ref().or(after.unusable.as_ref()).filter(|_| gate.is_asked()) {
+        let why = why.trim_end_matches('.');
+        return Err(Failure::new(format!("a limit of memory can't be checked. {why}; record again without it")));
+    }
     let view = arguments.selection.part.view();
     let sides = [before.profile.view(&view), after.profile.view(&view)];
     let diff = ProfileDiff::of(&sides[0], &sides[1], arguments.shares);

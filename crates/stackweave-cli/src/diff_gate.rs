@@ -63,11 +63,15 @@ impl Sides<'_> {
 }
 
 impl Gate {
+    /// Returns whether there is a limit.
+    pub(crate) const fn is_asked(&self) -> bool {
+        self.total.is_some() || self.each.is_some()
+    }
+
     /// Whether both hold, and if not which does not.
     pub(crate) fn judge(&self, sides: &Sides<'_>) -> Verdict {
-        let is_asked = self.total.is_some() || self.each.is_some();
         let sentence = self.total_sentence(sides).or_else(|| self.each_sentence(sides));
-        Verdict { is_asked, sentence }
+        Verdict { is_asked: self.is_asked(), sentence }
     }
 
     fn total_sentence(&self, sides: &Sides<'_>) -> Option<String> {

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 use stackweave_recording::{ProcessRecording, Recording};
 
+use crate::info_text;
+
 pub(crate) fn write(out: &mut dyn Write, recording: &Recording, notes: &[Vec<String>]) -> io::Result<()> {
     let processes: Vec<Value> = recording.processes().iter().zip(notes).map(|(of, notes)| process(of, notes)).collect();
     let whole = json!({
@@ -60,6 +62,6 @@ fn process(process: &ProcessRecording, notes: &[String]) -> Value {
         "threads": threads,
         "modules": modules,
         "trace": notes,
-        "missing": process.missing().sentences(),
+        "missing": info_text::missing(process),
     })
 }

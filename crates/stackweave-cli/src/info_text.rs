@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use stackweave_profile::Measure;
+use stackweave_profile::memory::ForeignHooks;
 use stackweave_recording::{ProcessRecording, Recording};
 
 use crate::calendar::utc;
@@ -56,11 +57,18 @@ fn write_process(out: &mut dyn Write, process: &ProcessRecording, notes: &[Strin
     row(out, "events", &count(process.event_count()))?;
     write_threads(out, process)?;
     notes.iter().try_for_each(|sentence| row(out, "trace", sentence))?;
-    let missing = process.missing().sentences();
+    let missing = missing(process);
     if missing.is_empty() {
         return row(out, "missing", "nothing");
     }
     missing.iter().try_for_each(|sentence| row(out, "missing", sentence))
+}
+
+/// Returns what is missing in a process, a sentence each.
+pub(crate) fn missing(process: &ProcessRecording) -> Vec<String> {
+    let mut missing = process.missing().sentences();
+    missing.extend(ForeignHooks::read(process).map(|found| found.sentence()));
+    missing
 }
 
 fn write_threads(out: &mut dyn Write, process: &ProcessRecording) -> io::Result<()> {

@@ -20,6 +20,8 @@ pub(crate) struct Selected {
     pub(crate) profile: Profile,
     /// What is missing, a sentence each.
     pub(crate) remarks: Vec<String>,
+    /// Why no limit can be checked with it, if that is so.
+    pub(crate) unusable: Option<String>,
 }
 
 impl Selection {
@@ -36,7 +38,9 @@ impl Selection {
         remarks.extend(aggregated.missing.iter().flat_map(Missing::sentences));
         let device = aggregated.device;
         let profile = aggregated.merged();
+        let mut unusable = None;
         if profile.measure().is_memory() {
+            unusable = memory::why_unusable(processes);
             if self.device.is_none() && device != EventKind::OWN_DEVICE {
                 remarks.push(memory::only_of_device(device));
             }
@@ -46,7 +50,7 @@ impl Selection {
             self.check_measure(processes, profile.measure())?;
             remarks.push(format!("Nothing here counts as {}.", profile.measure().describe()));
         }
-        Ok(Selected { profile, remarks })
+        Ok(Selected { profile, remarks, unusable })
     }
 
     /// Fails where the whole recording has nothing of a measure that was asked for.

@@ -15,6 +15,7 @@ use stackweave_store::ledger::{LedgerOptions, Totals};
 
 use crate::books::Books;
 use crate::curve::Curve;
+use crate::foreign_hooks::ForeignHooks;
 use crate::meaning::{Shape, Shapes};
 use crate::merge::Buffers;
 use crate::options::{MemoryOptions, Mode};
@@ -92,6 +93,7 @@ pub struct LedgerObserver {
     books: Books,
     curve: Curve,
     curve_every: Duration,
+    foreign_hooks: ForeignHooks,
     counter: Option<KindNumber>,
     usage: [Option<KindNumber>; 3],
     has_history: bool,
@@ -117,6 +119,7 @@ pub fn observer(options: &MemoryOptions) -> MakeObserver {
     let options = options.clone();
     Arc::new(move || {
         Quiet::for_ever();
+        platform::forget_others();
         Box::new(LedgerObserver::new(&options))
     })
 }
@@ -134,6 +137,7 @@ impl LedgerObserver {
             books: Books::new(LedgerOptions { temporary: options.temporary, sample_every }),
             curve: Curve::new(options.curve_every),
             curve_every: options.curve_every,
+            foreign_hooks: ForeignHooks::new(options.own_memory),
             counter: None,
             usage: [None; 3],
             has_history: options.mode == Mode::History,
@@ -243,6 +247,9 @@ impl Observer for LedgerObserver {
         self.settled = self.settled.max(ticks);
         self.pace.look(self.settled);
         let counter = self.counter;
+        if let Some(counter) = counter {
+            self.foreign_hooks.settle(self.settled, (counter, notes));
+        }
         let resident = counter.and_then(|counter| self.curve.settle(self.settled, &mut self.books, (counter, notes)));
         let is_due = !self.has_history && self.books.entered != self.snapshot_events;
         // Before its kinds are declared a snapshot can't be written: what asks for one stays until then.
@@ -261,11 +268,15 @@ impl Observer for LedgerObserver {
         self.pace.look(self.settled);
         if let Some(counter) = self.counter {
             self.curve.add(self.settled, &mut self.books, (counter, notes));
+            self.foreign_hooks.add(self.settled, (counter, notes));
         }
         self.write_snapshot(ticks, notes);
     }
 
     fn dump(&mut self, ticks: u64, notes: &mut Notes) {
+        if let Some(counter) = self.counter {
+            self.foreign_hooks.add_all(ticks.max(self.settled), (counter, notes));
+        }
         self.write_snapshot(ticks, notes);
     }
 

@@ -29,6 +29,7 @@ mod curve;
 mod entry;
 mod error;
 mod failure;
+mod foreign_hooks;
 mod host;
 mod host_event;
 mod host_words;

@@ -122,6 +122,7 @@ impl Memory {
         }
         let _quiet = Quiet::begin();
         sink::withdraw();
+        platform::look_for_others();
         platform::remove();
         state::retire();
         host_words::forget_accounts();
@@ -159,11 +160,23 @@ impl Memory {
 
     /// How it is doing.
     pub fn stats(&self) -> MemoryStats {
-        let (hooks, recorded) = (platform::stats(), self.recorder.stats());
+        let _quiet = Quiet::begin();
+        let is_own = self.options.own_memory;
+        if is_own && !self.is_over.load(Ordering::SeqCst) {
+            platform::look_for_others();
+        }
+        let (hooks, recorded, others) = (
+            platform::stats(),
+            self.recorder.stats(),
+            if is_own { platform::others() } else { platform::Others::default() },
+        );
         MemoryStats {
             modules: hooks.modules,
             slots: hooks.slots,
             foreign_slots: hooks.foreign_slots,
+            block_slots: others.slots,
+            foreign_block_slots: others.foreign_slots,
+            foreign_module: (others.foreign_slots != 0).then(platform::foreign_module).flatten(),
             events: recorded.events,
             lost: recorded.lost.values().sum(),
             failed_allocations: failure::count(),

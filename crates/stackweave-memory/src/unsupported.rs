@@ -26,6 +26,24 @@ pub(crate) struct InterposeStats {
     pub(crate) foreign_slots: u64,
 }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Others {
+    pub(crate) slots: u64,
+    pub(crate) foreign_slots: u64,
+}
+
+pub(crate) fn others() -> Others {
+    Others::default()
+}
+
+pub(crate) const fn look_for_others() {}
+
+pub(crate) const fn forget_others() {}
+
+pub(crate) const fn foreign_module() -> Option<String> {
+    None
+}
+
 pub(crate) const fn install(_: bool) -> Result<(), InterposeError> {
     Err(InterposeError::UnsupportedPlatform)
 }

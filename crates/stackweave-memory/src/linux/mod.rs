@@ -16,7 +16,9 @@ pub use dump_signal::DumpSignal;
 pub(crate) use dump_signal::take_request as take_dump_request;
 pub(crate) use exports::for_each_export;
 pub use interpose::InterposeError;
-pub(crate) use interpose::{refresh_if_needed, remove, stats};
+pub(crate) use interpose::{
+    Others, foreign_module, forget_others, look_for_others, others, refresh_if_needed, remove, stats,
+};
 pub(crate) use system::{
     empty_in_children, errno_place, is_gone, is_on_signal_stack, map_zeros, order_all_threads, thread_number,
 };

@@ -3,6 +3,7 @@
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::Mode;
 
+use super::foreign_hooks::ForeignHooks;
 use super::header::{MemoryHeader, MemoryMode};
 use crate::aggregate::Measure;
 
@@ -24,7 +25,17 @@ pub fn remarks(processes: &[ProcessRecording], measure: Measure, is_part: bool) 
     if processes.iter().any(|process| process.start().mode == Mode::Ring) {
         remarks.push("Only the last events were kept: memory that was taken before is not known.".to_owned());
     }
+    remarks.extend(missing(processes));
     remarks
+}
+
+/// Returns a sentence for each process whose allocations another tool kept from its recorder.
+fn missing(processes: &[ProcessRecording]) -> impl Iterator<Item = String> {
+    let has_several = processes.len() > 1;
+    processes.iter().filter_map(move |process| {
+        let sentence = ForeignHooks::read(process)?.sentence();
+        Some(if has_several { format!("Process {}: {sentence}", process.start().pid) } else { sentence })
+    })
 }
 
 /// Whether a process has recorded sums of its memory only.

@@ -131,19 +131,19 @@ impl MemoryTimeline {
 }
 
 /// Kinds of counters: where the frame and the value of each are.
-struct Counters {
+pub(super) struct Counters {
     kinds: HashMap<u8, (usize, usize)>,
 }
 
 impl Counters {
-    fn of(dictionary: &Dictionary) -> Self {
+    pub(super) fn of(dictionary: &Dictionary) -> Self {
         let place = |kind: &EventKind| Some((kind.position_of(FieldType::Frame)?, kind.position_of(FieldType::Float)?));
         let counters = dictionary.kinds().filter(|(_, kind)| kind.role == Role::Counter);
         Self { kinds: counters.filter_map(|(number, kind)| Some((number, place(kind)?))).collect() }
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a negative number of bytes is none")]
-    fn see(&self, event: &Event<'_>) -> Option<(u32, u64)> {
+    pub(super) fn see(&self, event: &Event<'_>) -> Option<(u32, u64)> {
         let (frame, value) = self.kinds.get(&event.kind)?;
         let frame = u32::try_from(*event.words.get(*frame)?).ok()?;
         Some((frame, f64::from_bits(*event.words.get(*value)?) as u64))

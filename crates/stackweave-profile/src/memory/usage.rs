@@ -10,6 +10,7 @@ use stackweave_recording::{Missing, ProcessRecording, ReadError};
 use stackweave_store::ledger::{Figures, Place, Totals};
 
 use super::figures::add;
+use super::foreign_hooks::ForeignHooks;
 use super::header::{MemoryHeader, MemoryMode};
 use super::kinds::{MemoryKinds, PRESENT};
 use super::labels::Labels;
@@ -201,7 +202,7 @@ impl<'a> Making<'a> {
             devices: Vec::new(),
             allocators: Vec::new(),
             tags: Vec::new(),
-            remarks: Vec::new(),
+            remarks: ForeignHooks::read(process).map(|found| found.sentence()).into_iter().collect(),
             missing: Missing::default(),
         };
         Self { process, query, allocators: Labels::default(), tags: Labels::default(), usage }

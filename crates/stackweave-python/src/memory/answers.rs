@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use stackweave_core::{RawFrame, StackId};
 use stackweave_memory::{BlockOrigin, DeviceSnapshot, LedgerStats, MemoryStats, Snapshot, UsageRow};
+use stackweave_profile::memory::ForeignHooks;
 use stackweave_recording::ThreadOf;
 use stackweave_store::ledger::{Figures, Totals};
 use stackweave_store::locate_label;
@@ -97,6 +98,8 @@ impl<'py> Answers<'py> {
             ("modules", hooks.modules),
             ("slots", hooks.slots),
             ("foreign_slots", hooks.foreign_slots),
+            ("block_slots", hooks.block_slots),
+            ("foreign_block_slots", hooks.foreign_block_slots),
             ("events", hooks.events),
             ("lost", hooks.lost),
             ("failed_allocations", hooks.failed_allocations),
@@ -110,6 +113,9 @@ impl<'py> Answers<'py> {
             dict.set_item(name, value)?;
         }
         dict.set_item("is_incomplete", ledgers.is_incomplete)?;
+        let foreign = foreign_hooks(hooks);
+        dict.set_item("foreign_hooks", foreign.as_ref().map(ForeignHooks::sentence))?;
+        dict.set_item("is_largely_foreign", foreign.is_some_and(|found| found.is_large_part()))?;
         Ok(dict)
     }
 
@@ -122,6 +128,12 @@ impl<'py> Answers<'py> {
         dict.set_item("thread", thread.map_or(0, |thread| thread.tid))?;
         dict.set_item("thread_name", thread.map_or("", |thread| &thread.name))
     }
+}
+
+/// Returns the slots that another tool holds, if there are any.
+pub(super) fn foreign_hooks(hooks: &MemoryStats) -> Option<ForeignHooks> {
+    let (slots, foreign) = (hooks.block_slots, hooks.foreign_block_slots);
+    (foreign != 0).then(|| ForeignHooks { slots, foreign, module: hooks.foreign_module.clone() })
 }
 
 /// What a label says.

@@ -11,10 +11,11 @@ use pyo3::types::{PyDict, PyList, PyString};
 use stackweave_core::RawFrame;
 use stackweave_cpython::allocators::AllocatorHooks;
 use stackweave_memory::{DumpSignal, Memory, PythonBlocks};
+use stackweave_profile::memory::ForeignHooks;
 use stackweave_store::locate_label;
 use stackweave_symbolize::WithoutThreads;
 
-use super::answers::Answers;
+use super::answers::{Answers, foreign_hooks};
 use super::options::{MemorySetting, setting_of};
 use super::quietly::quietly;
 use crate::errors::StackweaveError;
@@ -103,8 +104,8 @@ impl MemoryRecorder {
         Ok(Self { feed, setting: setting_of(options)?, memory: OnceLock::new(), hooks: Mutex::default() })
     }
 
-    /// Begins to record. Once.
-    fn start(&self, py: Python<'_>) -> PyResult<()> {
+    /// Begins to record. Once. Returns a sentence if many allocations will be missing, because another tool has the hooks.
+    fn start(&self, py: Python<'_>) -> PyResult<Option<String>> {
         if self.memory.get().is_some() {
             return Err(StackweaveError::new_err("a memory recorder can be started once"));
         }
@@ -120,7 +121,12 @@ impl MemoryRecorder {
                 py.detach(|| Memory::start(recorder, options)).map_err(error_of)
             });
             match begun {
-                Ok(memory) => self.memory.set(memory).map_err(|_| error_of("a memory recorder can be started once")),
+                Ok(memory) => {
+                    let foreign = foreign_hooks(&memory.stats()).filter(ForeignHooks::is_large_part);
+                    let set = self.memory.set(memory);
+                    set.map_err(|_| error_of("a memory recorder can be started once"))?;
+                    Ok(foreign.map(|found| found.sentence()))
+                }
                 Err(error) => {
                     self.remove_hooks(py);
                     Err(error)

@@ -20,6 +20,8 @@ pub(super) struct Led {
     pub(super) stub: u64,
     /// Whether the allocator's own calls of it are not the program's.
     pub(super) is_mapping: bool,
+    /// Whether it allocates or frees blocks.
+    pub(super) is_block: bool,
 }
 
 /// What is to be led.
@@ -50,7 +52,9 @@ pub(super) fn find(functions: &[Function], more: &[Function]) -> Definitions {
     let allocator = malloc.map_or(0, |malloc| malloc.definition);
     let c_library = lookup(c"gnu_get_libc_version").map_or(0, |found| found.definition);
     let is_c_librarys = module_of(allocator) == module_of(c_library);
-    let led: Vec<Led> = functions.iter().chain(more).filter_map(|function| led(function, allocator)).collect();
+    let of_memory = functions.iter().filter_map(|function| led(function, allocator, true));
+    let of_loader = more.iter().filter_map(|function| led(function, allocator, false));
+    let led: Vec<Led> = of_memory.chain(of_loader).collect();
     let mut beginnings: Vec<[u8; 4]> = led.iter().filter_map(|function| function.name.first_chunk().copied()).collect();
     beginnings.sort_unstable();
     beginnings.dedup();
@@ -66,7 +70,7 @@ pub(super) fn find(functions: &[Function], more: &[Function]) -> Definitions {
     }
 }
 
-fn led(function: &Function, allocator: u64) -> Option<Led> {
+fn led(function: &Function, allocator: u64, is_memory: bool) -> Option<Led> {
     let found = lookup(function.name)?;
     function.original.store(found.definition as usize, Ordering::Release);
     let name = function.name.to_bytes_with_nul();
@@ -76,7 +80,8 @@ fn led(function: &Function, allocator: u64) -> Option<Led> {
         return None;
     }
     let is_mapping = [b"mmap\0".as_slice(), b"mmap64\0", b"munmap\0", b"mremap\0"].contains(&name);
-    Some(Led { name, hook: function.hook as u64, definition: found.definition, stub: found.stub, is_mapping })
+    let (hook, is_block) = (function.hook as u64, is_memory && !is_mapping);
+    Some(Led { name, hook, definition: found.definition, stub: found.stub, is_mapping, is_block })
 }
 
 #[derive(Clone, Copy)]
@@ -148,6 +153,12 @@ fn path_of<'a>(address: *const c_void) -> Option<&'a CStr> {
     let info = dladdr(address)?;
     // SAFETY: a string that the loader keeps while the module is loaded.
     (!info.dli_fname.is_null()).then(|| unsafe { CStr::from_ptr(info.dli_fname) })
+}
+
+/// Returns the path of the module that holds an address.
+pub(super) fn module_path(address: u64) -> Option<String> {
+    let path = path_of(ptr::without_provenance(address as usize))?;
+    Some(path.to_string_lossy().into_owned())
 }
 
 fn dladdr(address: *const c_void) -> Option<libc::Dl_info> {

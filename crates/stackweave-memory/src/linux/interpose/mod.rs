@@ -12,6 +12,7 @@
 //! | `slots` | what a slot holds, and how it is written on a read-only page |
 //! | `loader` | the loader's counter of loads, and its locks |
 //! | `visited`, `walk` | what is known of each module, and a walk over all |
+//! | `others` | how many slots another tool holds |
 //! | `refresh`, `turns` | when, and under which locks |
 //! | `loading` | the hooks of `dlopen` and `dlsym` |
 
@@ -20,6 +21,7 @@ mod definitions;
 mod loader;
 mod loading;
 mod module;
+mod others;
 mod refresh;
 mod relocations;
 mod slots;
@@ -35,7 +37,8 @@ use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::AtomicUsize;
 
-pub(crate) use refresh::{install, recheck, refresh_if_needed, remove, stats};
+pub(crate) use others::{foreign_module, forget_others, others};
+pub(crate) use refresh::{install, look_for_others, recheck, refresh_if_needed, remove, stats};
 
 /// A function and what takes its place.
 #[derive(Debug)]
@@ -86,5 +89,14 @@ pub(crate) struct InterposeStats {
     /// Slots that lead to a hook.
     pub(crate) slots: u64,
     /// Slots of the same functions that hold something else.
+    pub(crate) foreign_slots: u64,
+}
+
+/// Slots of functions that allocate and free blocks, at the moment since the hooks were installed when another tool held most of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Others {
+    /// All such slots.
+    pub(crate) slots: u64,
+    /// Those that another tool held.
     pub(crate) foreign_slots: u64,
 }

@@ -11,9 +11,9 @@ use crate::platform::interpose::loader::{List, Loader};
 use crate::platform::interpose::loading;
 use crate::platform::interpose::turns::{Turn, Turns, patiently};
 use crate::platform::interpose::walk::{Knowledge, Purpose, walk};
-use crate::platform::interpose::{Function, InterposeError, InterposeStats};
+use crate::platform::interpose::{Function, InterposeError, InterposeStats, others};
 
-static LOADER: OnceLock<Loader> = OnceLock::new();
+pub(super) static LOADER: OnceLock<Loader> = OnceLock::new();
 static KNOWLEDGE: Turns<Option<Knowledge>> = Turns::new(None);
 
 static NO_LOADS: u64 = 0;
@@ -45,6 +45,12 @@ pub(crate) fn recheck() {
     if WANTS_A_LOOK.load(Ordering::Relaxed) {
         try_refresh(Purpose::LookAgain);
     }
+}
+
+/// Finds slots that another tool has taken over, or has given up, since the last walk. For a thread of ours, now and then: it
+/// reads a word of each module. It does nothing while another thread loads or walks.
+pub(crate) fn look_for_others() {
+    try_refresh(Purpose::LookForOthers);
 }
 
 /// Returns whether this thread holds a lock of the loader: whoever needs the loader waits for it. A call of the kernel.
@@ -83,6 +89,7 @@ fn refresh(turn: &mut Turn<'_, Option<Knowledge>>, purpose: Purpose, is_loading:
     if !LOADER.get().is_none_or(|loader| loader.loads.is_null()) {
         seen.store(loads, Ordering::Relaxed);
     }
+    others::note(knowledge.modules.entries(), knowledge.overwritten);
     let wants_a_look = knowledge.modules.entries().iter().any(super::visited::Visit::wants_a_look);
     WANTS_A_LOOK.store(wants_a_look, Ordering::Relaxed);
 }
@@ -120,6 +127,7 @@ pub(crate) fn install(functions: &'static [Function]) -> Result<(), InterposeErr
             return Err(InterposeError::Installed);
         }
         **turn = Some(knowledge);
+        others::forget_others();
         SEEN_LOADING.store(u64::MAX, Ordering::Relaxed);
         refresh(turn, Purpose::Lead, is_loading);
         let stats = turn.as_ref().map(stats_of).unwrap_or_default();

@@ -19,6 +19,8 @@ pub(super) enum Binding {
     ByCall,
     /// When the module is loaded.
     AtLoad,
+    /// When the module is loaded; it is a variable, which the program itself may change.
+    InVariable,
 }
 
 /// A slot for a function of a known name.

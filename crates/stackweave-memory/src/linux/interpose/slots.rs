@@ -24,6 +24,8 @@ enum Holding {
     ByWay,
     /// A weak reference to nothing.
     Nothing,
+    /// A variable that the program has changed.
+    Changed,
     Foreign,
 }
 
@@ -39,6 +41,8 @@ fn holding(module: &Module<'_>, slot: Slot, function: &Led, value: u64) -> Holdi
     } else if slot.binding == Binding::ByCall && module.runs(value) && Some(value) != slot.own_definition {
         let prefers_its_own = slot.own_definition.is_some_and(|own| own != function.definition);
         if prefers_its_own || any_deep_binding() { Holding::Uncertain } else { Holding::Unbound }
+    } else if slot.binding == Binding::InVariable {
+        Holding::Changed
     } else {
         Holding::Foreign
     }
@@ -57,21 +61,21 @@ pub(super) fn lead(module: &Module<'_>, definitions: &Definitions, may_protect: 
         let word = word(slot.address);
         let value = word.load(Ordering::Relaxed);
         match holding(module, slot, function, value) {
-            Holding::Hook => visit.count(slot.address, function.hook),
+            Holding::Hook => visit.count(slot.address, function),
             Holding::Definition => {
                 if pages.replace(slot.address, value, function.hook) {
-                    visit.count(slot.address, function.hook);
+                    visit.count(slot.address, function);
                 }
             }
             Holding::Unbound => {
                 if pages.replace(slot.address, value, function.hook) {
-                    visit.count(slot.address, function.hook);
+                    visit.count(slot.address, function);
                     visit.look_again();
                 }
             }
             Holding::Uncertain => visit.is_open = true,
-            Holding::Foreign => visit.foreign += 1,
-            Holding::ByWay | Holding::Nothing => {}
+            Holding::Foreign => visit.count_foreign(value, function),
+            Holding::ByWay | Holding::Nothing | Holding::Changed => {}
         }
     });
     visit.is_writable = pages.finish(may_protect);

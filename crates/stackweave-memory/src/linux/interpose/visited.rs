@@ -4,6 +4,7 @@
 
 use core::ptr::NonNull;
 
+use crate::platform::interpose::definitions::Led;
 use crate::platform::interpose::module::Module;
 
 /// How often a module is looked at again after a slot in it was led that was not yet bound: a thread that was calling
@@ -21,6 +22,12 @@ pub(super) struct Visit {
     hook: u64,
     pub(super) slots: u32,
     pub(super) foreign: u32,
+    /// Of `slots` and `foreign`, those of functions that allocate and free blocks.
+    pub(super) block_slots: u32,
+    pub(super) foreign_block_slots: u32,
+    /// What the first of `foreign_block_slots` held; 0: there is none.
+    pub(super) foreign_function: u64,
+    has_block_witness: bool,
     looks: u8,
     /// Whether it has slots that were left until they are bound.
     pub(super) is_open: bool,
@@ -35,10 +42,23 @@ impl Visit {
         Self { base: module.base, dynamic: module.dynamic, ..Self::default() }
     }
 
-    pub(super) fn count(&mut self, slot: u64, hook: u64) {
+    pub(super) fn count(&mut self, slot: u64, function: &Led) {
         self.slots += 1;
-        if self.witness == 0 {
-            (self.witness, self.hook) = (slot, hook);
+        self.block_slots += u32::from(function.is_block);
+        // A slot of a function that allocates is what another tool takes over.
+        if self.witness == 0 || function.is_block && !self.has_block_witness {
+            (self.witness, self.hook, self.has_block_witness) = (slot, function.hook, function.is_block);
+        }
+    }
+
+    /// Counts a slot that holds the function `value` of somebody else.
+    pub(super) fn count_foreign(&mut self, value: u64, function: &Led) {
+        self.foreign += 1;
+        if function.is_block {
+            self.foreign_block_slots += 1;
+            if self.foreign_function == 0 {
+                self.foreign_function = value;
+            }
         }
     }
 
@@ -61,6 +81,12 @@ impl Visit {
     /// Whether there was more to do than could be done.
     pub(super) fn is_unfinished(&self) -> bool {
         self.is_open || self.is_writable || !self.is_bound
+    }
+
+    /// Returns how many slots of functions that allocate somebody else has overwritten since, if this is still the same module.
+    pub(super) fn overwritten(&self) -> u32 {
+        let may_be_bound = self.wants_a_look() || self.is_unfinished();
+        if may_be_bound { 0 } else { self.block_slots }
     }
 
     /// Whether it is the module that was visited, if nothing, or nothing but this one, was unloaded since.

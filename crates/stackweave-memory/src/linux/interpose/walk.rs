@@ -16,11 +16,13 @@ pub(super) struct Knowledge {
     spare: Table,
     /// How many were unloaded, by the loader's account.
     unloads: u64,
+    /// How many slots of functions that allocate somebody else has overwritten between the last two walks.
+    pub(super) overwritten: u64,
 }
 
 impl Knowledge {
     pub(super) fn new(definitions: Definitions) -> Option<Self> {
-        Some(Self { definitions, modules: Table::new()?, spare: Table::new()?, unloads: 0 })
+        Some(Self { definitions, modules: Table::new()?, spare: Table::new()?, unloads: 0, overwritten: 0 })
     }
 }
 
@@ -31,6 +33,8 @@ pub(super) enum Purpose {
     Lead,
     /// So are those that wanted another look.
     LookAgain,
+    /// So are those with slots of somebody else's, who may have given them up.
+    LookForOthers,
     PutBack,
 }
 
@@ -45,6 +49,7 @@ struct Walk<'a> {
     unloads_before: u64,
     unloads: u64,
     loads: u64,
+    overwritten: u64,
 }
 
 /// Walks all modules, and says how many were ever loaded by then.
@@ -62,11 +67,12 @@ pub(super) fn walk(knowledge: &mut Knowledge, purpose: Purpose, is_loading: bool
         unloads_before: knowledge.unloads,
         unloads: knowledge.unloads,
         loads: 0,
+        overwritten: 0,
     };
     // SAFETY: the callback fits and `walk` outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut walk).cast()) };
-    let Walk { loads, unloads, .. } = walk;
-    knowledge.unloads = unloads;
+    let Walk { loads, unloads, overwritten, .. } = walk;
+    (knowledge.unloads, knowledge.overwritten) = (unloads, overwritten);
     core::mem::swap(&mut knowledge.modules, &mut knowledge.spare);
     loads
 }
@@ -94,7 +100,11 @@ fn is_vdso(module: &Module<'_>) -> bool {
 impl Walk<'_> {
     fn visit(&mut self, module: Module<'_>) {
         let any_unloaded = self.unloads != self.unloads_before;
-        let before = self.before.find(&module, &mut self.cursor).filter(|visit| visit.is_still(&module, any_unloaded));
+        let found = self.before.find(&module, &mut self.cursor);
+        let before = found.filter(|visit| visit.is_still(&module, any_unloaded));
+        if let Some(found) = found.filter(|_| before.is_none() && !any_unloaded) {
+            self.overwritten += u64::from(found.overwritten());
+        }
         if let Some(before) = before
             && !self.is_due(before)
         {
@@ -129,6 +139,7 @@ impl Walk<'_> {
         match self.purpose {
             Purpose::Lead => visit.is_unfinished(),
             Purpose::LookAgain => visit.is_unfinished() || visit.wants_a_look(),
+            Purpose::LookForOthers => visit.is_unfinished() || visit.wants_a_look() || visit.foreign != 0,
             Purpose::PutBack => true,
         }
     }

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use stackweave_profile::TraceNotes;
+use stackweave_profile::memory::ForeignHooks;
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::clock::ClockSource;
 use stackweave_recording::file::Mode;
@@ -51,7 +52,9 @@ pub(super) fn of_process<'py>(py: Python<'py>, process: &ProcessRecording) -> Py
     info.set_item("clock", clock)?;
     let notes = py.detach(|| TraceNotes::read(process).map(|notes| notes.sentences(process)));
     info.set_item("trace", notes.map_err(|error| read_error(&error))?)?;
-    info.set_item("missing", process.missing().sentences())?;
+    let mut missing = process.missing().sentences();
+    missing.extend(ForeignHooks::read(process).map(|found| found.sentence()));
+    info.set_item("missing", missing)?;
     Ok(info)
 }
 

@@ -12,7 +12,8 @@ pub(crate) fn binding(kind: u32) -> Option<Binding> {
     const R_X86_64_JUMP_SLOT: u32 = 7;
     match kind {
         R_X86_64_JUMP_SLOT => Some(Binding::ByCall),
-        R_X86_64_GLOB_DAT | R_X86_64_64 => Some(Binding::AtLoad),
+        R_X86_64_GLOB_DAT => Some(Binding::AtLoad),
+        R_X86_64_64 => Some(Binding::InVariable),
         _ => None,
     }
 }

@@ -1,0 +1,122 @@
+//! Whether another tool kept allocations from the recorder of a process.
+
+use std::collections::HashMap;
+
+use stackweave_recording::ProcessRecording;
+use stackweave_recording::file::Dictionary;
+
+use super::labels::frame_name;
+use super::snapshot::recorders_threads;
+use super::timeline::Counters;
+
+const SLOTS: &str = "memory.block_slots";
+const FOREIGN: &str = "memory.foreign_block_slots";
+
+/// The slots through which loaded libraries call `malloc`, `free` and their kin, at the moment when another tool held the most of them.
+///
+/// What is allocated through a slot that another tool holds is not recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ForeignHooks {
+    /// All slots.
+    pub slots: u64,
+    /// Those that another tool held.
+    pub foreign: u64,
+    /// The file of the function in them, where it is known.
+    pub module: Option<String>,
+}
+
+impl ForeignHooks {
+    /// Reads what a process has recorded of it. `None` if all slots were the recorder's, or if this can't be read.
+    pub fn read(process: &ProcessRecording) -> Option<Self> {
+        let dictionary = process.dictionary();
+        let names: HashMap<u32, &str> = dictionary
+            .frames()
+            .filter_map(|(frame, _)| frame_name(dictionary, frame).map(|name| (frame, name)))
+            .filter(|(_, name)| [SLOTS, FOREIGN].contains(name))
+            .collect();
+        if names.is_empty() {
+            return None;
+        }
+        let counters = Counters::of(dictionary);
+        let threads = recorders_threads(process);
+        let mut order = process.in_time_order(None, Some(&threads));
+        let (mut found, mut slots) = (Self::default(), 0);
+        while let Ok(Some(timed)) = order.next_event() {
+            let Some((frame, value)) = counters.see(&timed.event) else { continue };
+            match names.get(&frame) {
+                Some(&SLOTS) => slots = value,
+                // It comes after the number of all slots.
+                Some(_) if found.is_less_than(slots, value) => {
+                    found = Self { slots, foreign: value, module: filename(dictionary, frame) };
+                }
+                _ => {}
+            }
+        }
+        (found.foreign != 0).then_some(found)
+    }
+
+    fn is_less_than(&self, slots: u64, foreign: u64) -> bool {
+        let share = |foreign: u64, slots: u64| u128::from(foreign) * u128::from(slots.max(1));
+        foreign != 0 && foreign <= slots && share(foreign, self.slots) >= share(self.foreign, slots)
+    }
+
+    /// Returns whether figures can't be compared with a limit: another tool held a quarter of the slots or more. A library with an
+    /// allocator of its own has fewer, a profiler that takes over slots has nearly all.
+    pub const fn is_large_part(&self) -> bool {
+        self.foreign >= self.slots / 4
+    }
+
+    /// Returns a sentence about it.
+    pub fn sentence(&self) -> String {
+        let Self { slots, foreign, module } = self;
+        let whose = module.as_deref().map_or_else(String::new, |module| format!(" ({module})"));
+        let consequence = if self.is_large_part() {
+            "a large part of the allocations is missing here"
+        } else {
+            "what is allocated through them is missing here"
+        };
+        format!(
+            "Another profiler or allocator{whose} held {foreign} of the {slots} slots through which libraries call malloc and free: \
+             {consequence}."
+        )
+    }
+}
+
+/// Returns why figures of memory in these processes can't be compared with a limit, if they can't.
+pub fn why_unusable(processes: &[ProcessRecording]) -> Option<String> {
+    processes.iter().filter_map(ForeignHooks::read).find(ForeignHooks::is_large_part).map(|found| found.sentence())
+}
+
+fn filename(dictionary: &Dictionary, frame: u32) -> Option<String> {
+    let file = dictionary.string(dictionary.names(frame).first()?.filename?)?;
+    (!file.is_empty()).then(|| file.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_says_whose_slots_they_are_and_what_follows() {
+        let few = ForeignHooks { slots: 96, foreign: 3, module: None };
+        assert!(!few.is_large_part());
+        assert_eq!(
+            few.sentence(),
+            "Another profiler or allocator held 3 of the 96 slots through which libraries call malloc and free: \
+             what is allocated through them is missing here."
+        );
+        let most = ForeignHooks { slots: 96, foreign: 74, module: Some("/lib/_memray.so".to_owned()) };
+        assert!(most.is_large_part());
+        let sentence = most.sentence();
+        assert!(sentence.contains("(/lib/_memray.so) held 74 of the 96 slots"), "{sentence}");
+        assert!(sentence.ends_with("a large part of the allocations is missing here."), "{sentence}");
+    }
+
+    #[test]
+    fn the_moment_with_the_largest_foreign_share_counts() {
+        let found = ForeignHooks { slots: 100, foreign: 50, module: None };
+        assert!(found.is_less_than(40, 30), "a larger share of fewer slots");
+        assert!(!found.is_less_than(400, 60), "a smaller share of more slots");
+        assert!(!found.is_less_than(10, 11), "damaged");
+    }
+}
