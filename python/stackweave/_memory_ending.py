@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ._command_ending import losses, next_steps, others, recorded_in
 from ._memory import Memory
+from ._memory_views import MemoryTotals
 from ._native import StackweaveError
 from ._recording import FORGOTTEN
 from ._sizes import count_text, duration_text, size_text
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ._memory_source import MemorySource
-    from ._memory_views import MemoryTotals
+    from ._memory_reading import MemoryReading
     from ._recorded_program import Ended
 
 
@@ -26,7 +27,7 @@ def lines(ended: Ended) -> Iterator[str]:
         yield f"the recording {path} could not be written: {summary.error}"
     else:
         try:
-            yield used(memory.totals(), memory._is_estimated())
+            yield used(totals_of(memory), memory._is_estimated())
         except StackweaveError as error:
             yield f"what was used can't be told: {error}"
         last = "the last events are " if summary.lost.get(FORGOTTEN) else ""
@@ -44,6 +45,17 @@ def too_small(source: MemorySource) -> Iterator[str]:
     foreign = (source.counted or {}).get("foreign_hooks")
     if foreign is not None:
         yield foreign[:1].lower() + foreign[1:].removesuffix(".")
+
+
+def totals_of(memory: MemoryReading) -> MemoryTotals:
+    """The figures of the process's own memory as they were counted; only if there are none, the file is read.
+
+    What is in the file may take as much memory as the program had.
+    """
+    counted = memory._needed_source().counted or {}
+    if not counted.get("allocations") and not counted.get("peak_bytes"):
+        return memory.totals()
+    return MemoryTotals(*(counted[field] for field in MemoryTotals._fields))
 
 
 def used(totals: MemoryTotals, is_estimated: bool) -> str:

@@ -58,10 +58,15 @@ class MemorySource:
     def stats(self) -> dict[str, Any]:
         """How allocations are seen, and what was left out: numbers by their names."""
         if self.recorder is not None:
-            return self.recorder.stats()
+            return self._stats_of(self.recorder)
         if self.counted is None:
             raise StackweaveError("nothing was recorded yet: call start(), or use it in a with statement")
         return dict(self.counted)
+
+    def _stats_of(self, recorder: _native.MemoryRecorder) -> dict[str, Any]:
+        stats = recorder.stats()
+        stats["peak_time"] = max(time.monotonic() - self.began - stats.pop("peak_seconds_ago"), 0.0)
+        return stats
 
     def prepare(self, recording: SourcedRecording) -> None:
         self._follows_forks = recording._native_options.get("follow_forks", True)
@@ -87,7 +92,7 @@ class MemorySource:
         try:
             before = recorder.stats()
             recorder.stop()
-            self.counted = recorder.stats()
+            self.counted = self._stats_of(recorder)
             for name in _WHILE_ON:
                 self.counted[name] = before[name]
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._command_ending import losses, next_steps, others, recorded_in
-from ._memory_ending import too_small, used
+from ._memory_ending import too_small, totals_of, used
 from ._native import StackweaveError
 from ._record import Record
 from ._recording import FORGOTTEN
@@ -43,6 +43,6 @@ def _recorded(record: Record, ended: Ended) -> Iterator[str]:
         yield f"{calls} in {duration_text(ended.seconds)}"
     if record._memory_source is not None:
         try:
-            yield used(record.totals(), record._is_estimated())
+            yield used(totals_of(record), record._is_estimated())
         except StackweaveError as error:
             yield f"what was used can't be told: {error}"

@@ -190,7 +190,7 @@ impl Books {
         self.all.iter().map(snapshot).collect()
     }
 
-    fn row(&self, place: Place, figures: Figures) -> UsageRow {
+    pub(crate) fn row(&self, place: Place, figures: Figures) -> UsageRow {
         UsageRow {
             stack: StackId::new(place.stack),
             allocator: self.labels.frame(place.allocator),

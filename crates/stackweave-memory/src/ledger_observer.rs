@@ -21,7 +21,7 @@ use crate::merge::Buffers;
 use crate::options::{MemoryOptions, Mode};
 use crate::platform;
 use crate::quiet::Quiet;
-use crate::snapshot::{self, BlockOrigin, Snapshot, SnapshotKinds};
+use crate::snapshot::{BlockOrigin, Snapshot, SnapshotKinds, SnapshotWriter};
 
 /// Snapshots of a recording without a history: at least so far from each other, and not more than a hundredth of the time.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(10);
@@ -45,6 +45,8 @@ pub struct LedgerStats {
     pub is_incomplete: bool,
     /// The process's own memory.
     pub totals: Totals,
+    /// How long ago its peak was, when the events were entered.
+    pub peak_ago: Duration,
 }
 
 /// How long a tick is, from looks at the clock.
@@ -100,6 +102,8 @@ pub struct LedgerObserver {
     settled: u64,
     pace: Pace,
     snapshots: u64,
+    /// A snapshot that is not written to its end.
+    writing: Option<SnapshotWriter>,
     /// When the next snapshot is due, and how many events the last had.
     next_snapshot: Instant,
     snapshot_events: u64,
@@ -144,6 +148,7 @@ impl LedgerObserver {
             settled: 0,
             pace: Pace::default(),
             snapshots: 0,
+            writing: None,
             next_snapshot: Instant::now() + pause_after(0),
             snapshot_events: 0,
             dump_at: Threshold { bytes: options.dump_at_rss.unwrap_or(u64::MAX), is_armed: true },
@@ -172,28 +177,29 @@ impl LedgerObserver {
         self.books.device_blocks()
     }
 
-    /// Adds a snapshot to the recording. False if its kinds are not declared.
+    /// Adds a snapshot to the recording: the first part of it, the others come by [`Observer::more`]. False if its kinds are not declared.
     pub fn write_snapshot(&mut self, ticks: u64, notes: &mut Notes) -> bool {
         let [Some(usage), Some(sizes), Some(total)] = self.usage else { return false };
-        let began = Instant::now();
         self.snapshots += 1;
-        let snapshot = Snapshot { ticks: ticks.max(self.settled), ..self.snapshot() };
-        snapshot::write_snapshot(&snapshot, self.snapshots, SnapshotKinds { usage, sizes, total }, notes);
-        let pause = pause_after(self.snapshots).max(began.elapsed() * SNAPSHOT_SHARE);
-        (self.next_snapshot, self.snapshot_events) = (Instant::now() + pause, self.books.entered);
+        let kinds = SnapshotKinds { usage, sizes, total };
+        self.writing = Some(SnapshotWriter::new(ticks.max(self.settled), self.snapshots, kinds));
+        self.snapshot_events = self.books.entered;
+        self.more(notes);
         true
     }
 
     /// How it is doing.
     pub fn stats(&self) -> LedgerStats {
         let books = &self.books.all;
+        let totals = books.first().map_or_else(Totals::default, |book| book.ledger.totals());
         LedgerStats {
             events: self.books.entered,
             unknown_events: self.buffers.unknown,
             places: books.iter().map(|book| book.ledger.places().count()).sum(),
             bytes_used: self.books.bytes_used() + self.buffers.bytes_used(),
             is_incomplete: self.has_lost || books.iter().any(|book| book.ledger.is_incomplete()),
-            totals: books.first().map_or_else(Totals::default, |book| book.ledger.totals()),
+            totals,
+            peak_ago: self.pace.duration(self.settled.saturating_sub(totals.peak_ticks)),
         }
     }
 
@@ -278,6 +284,16 @@ impl Observer for LedgerObserver {
             self.foreign_hooks.add_all(ticks.max(self.settled), (counter, notes));
         }
         self.write_snapshot(ticks, notes);
+    }
+
+    fn more(&mut self, notes: &mut Notes) -> bool {
+        let Some(mut writing) = self.writing.take() else { return false };
+        if writing.write_part(&self.books, notes) {
+            self.writing = Some(writing);
+        } else {
+            self.next_snapshot = Instant::now() + pause_after(self.snapshots).max(writing.began.elapsed() * SNAPSHOT_SHARE);
+        }
+        true
     }
 
     fn interval(&self) -> Duration {

@@ -1,10 +1,12 @@
 //! What a ledger knows at one moment, for who asks and for the recording.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stackweave_core::{RawFrame, StackId};
 use stackweave_recording::{KindNumber, Notes};
 use stackweave_store::ledger::{Figures, Totals};
+
+use crate::books::Books;
 
 /// What memory is used, and was at the peak, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,19 +74,50 @@ pub(crate) struct SnapshotKinds {
     pub(crate) total: KindNumber,
 }
 
-/// Writes a snapshot as events; it is the `number`th.
-pub(crate) fn write_snapshot(snapshot: &Snapshot, number: u64, kinds: SnapshotKinds, notes: &mut Notes) {
-    let ticks = snapshot.ticks;
-    for device in &snapshot.devices {
-        for row in &device.rows {
-            notes.record_at(ticks, kinds.usage, &row_words(row, number, device.device));
-        }
-        for (most, figures) in &device.sizes {
-            notes.record_at(ticks, kinds.sizes, &size_words(*most, figures, number, device.device));
-        }
+/// So many rows are written at once: 480 KiB of words.
+const PART: usize = 4096;
+
+/// Writes a snapshot as events, in parts: all rows of a program with millions of stacks take hundreds of megabytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SnapshotWriter {
+    pub(crate) ticks: u64,
+    /// It is the so manieth of its recording.
+    pub(crate) number: u64,
+    pub(crate) kinds: SnapshotKinds,
+    /// When the first part was written.
+    pub(crate) began: Instant,
+    /// The book that comes next, and the number of the place in it.
+    book: usize,
+    place: usize,
+}
+
+impl SnapshotWriter {
+    pub(crate) fn new(ticks: u64, number: u64, kinds: SnapshotKinds) -> Self {
+        Self { ticks, number, kinds, began: Instant::now(), book: 0, place: 0 }
     }
-    for device in &snapshot.devices {
-        notes.record_at(ticks, kinds.total, &total_words(&device.totals, number, (ticks, device.device)));
+
+    /// Writes the next rows. Returns whether there are more. Nothing may be entered into the books in between.
+    pub(crate) fn write_part(&mut self, books: &Books, notes: &mut Notes) -> bool {
+        let (ticks, kinds, number) = (self.ticks, self.kinds, self.number);
+        while let Some(book) = books.all.get(self.book) {
+            let mut rows = 0;
+            for (place, at, figures) in book.ledger.places_from(self.place).take(PART) {
+                notes.record_at(ticks, kinds.usage, &row_words(&books.row(at, figures), number, book.device));
+                self.place = place + 1;
+                rows += 1;
+            }
+            if rows == PART {
+                return true;
+            }
+            for (most, figures) in book.ledger.sizes() {
+                notes.record_at(ticks, kinds.sizes, &size_words(most, &figures, number, book.device));
+            }
+            (self.book, self.place) = (self.book + 1, 0);
+        }
+        for book in &books.all {
+            notes.record_at(ticks, kinds.total, &total_words(&book.ledger.totals(), number, (ticks, book.device)));
+        }
+        false
     }
 }
 

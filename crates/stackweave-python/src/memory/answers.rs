@@ -113,6 +113,7 @@ impl<'py> Answers<'py> {
             dict.set_item(name, value)?;
         }
         dict.set_item("is_incomplete", ledgers.is_incomplete)?;
+        dict.set_item("peak_seconds_ago", ledgers.peak_ago.as_secs_f64())?;
         let foreign = foreign_hooks(hooks);
         dict.set_item("foreign_hooks", foreign.as_ref().map(ForeignHooks::sentence))?;
         dict.set_item("is_largely_foreign", foreign.is_some_and(|found| found.is_large_part()))?;

@@ -220,6 +220,10 @@ impl Drain {
         let (first, mut count) = self.encode_open();
         let mut behind = Encoded::default();
         count += self.encode_as_notes(&last, &mut behind);
+        while self.observing.more() {
+            let last = self.observing.take_notes();
+            count += self.encode_as_notes(&last, &mut behind);
+        }
         self.output.dump(&mut self.encoder, path, [&first, &behind], (count, self.points.residual_ns(), reason))
     }
 
@@ -259,14 +263,18 @@ impl Drain {
 
     /// Encodes what the observer has noted, as events of a thread of its own.
     pub(super) fn encode_notes(&mut self) {
-        let words = self.observing.take_notes();
-        if words.is_empty() {
-            return;
-        }
-        let thread = self.thread_of_notes();
-        self.encode(thread, &words);
-        if self.output.is_ring() || self.encoded.events.len() >= BATCH {
-            let _ = self.write();
+        loop {
+            let words = self.observing.take_notes();
+            if !words.is_empty() {
+                let thread = self.thread_of_notes();
+                self.encode(thread, &words);
+                if self.output.is_ring() || self.encoded.events.len() >= BATCH {
+                    let _ = self.write();
+                }
+            }
+            if !self.observing.more() {
+                return;
+            }
         }
     }
 

@@ -36,6 +36,13 @@ pub trait Observer: Any + Send {
         let _ = (ticks, notes);
     }
 
+    /// Adds the next part of notes that are too many to be added at once. Called after each call with notes, and again after what was
+    /// added is encoded, until it returns false: there is no more. No events come in between.
+    fn more(&mut self, notes: &mut Notes) -> bool {
+        let _ = notes;
+        false
+    }
+
     /// How often it wants to be called.
     fn interval(&self) -> Duration;
 

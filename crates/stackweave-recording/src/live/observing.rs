@@ -85,6 +85,11 @@ impl Observing {
         }
     }
 
+    /// Has it add the next part of its notes. False if there is none.
+    pub(super) fn more(&mut self) -> bool {
+        self.call(|observer, notes| observer.more(notes)).unwrap_or(false)
+    }
+
     /// What it has noted since the last time, as words of events.
     pub(super) fn take_notes(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.notes.words)

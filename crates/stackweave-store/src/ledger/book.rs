@@ -337,8 +337,15 @@ impl Ledger {
 
     /// The places that have taken memory, in the order in which they came.
     pub fn places(&self) -> impl Iterator<Item = (Place, Figures)> {
-        let places = self.places.iter().map(|record| (record.place, record.account.figures(&self.sum, self.scale)));
-        places.filter(|(_, figures)| *figures != Figures::default())
+        self.places_from(0).map(|(_, place, figures)| (place, figures))
+    }
+
+    /// Returns the places from this number on that something was taken at, with their numbers.
+    pub fn places_from(&self, first: usize) -> impl Iterator<Item = (usize, Place, Figures)> {
+        let records = self.places.iter().enumerate().skip(first);
+        let places =
+            records.map(|(number, record)| (number, record.place, record.account.figures(&self.sum, self.scale)));
+        places.filter(|(_, _, figures)| *figures != Figures::default())
     }
 
     /// The size classes that something was taken of, smallest first: blocks of more than half of that many bytes, and at most so
