@@ -74,6 +74,24 @@ class Command(RecordingCase):
         self.assertIn("calls grew by 50.0 %, from 2 to 3", said)
         self.command("diff", "--measure", "calls", "--fail-above", "50", "out.swv", "more.swv")
 
+    def test_the_installed_command_is_in_no_stack(self):
+        # As installers write it; it is no file of the package.
+        script = os.path.join(self.folder, "bin", "stackweave")
+        program = os.path.join(self.folder, "program.py")
+        os.mkdir(os.path.dirname(script))
+        with open(script, "w") as file:
+            file.write("import sys\nfrom stackweave.__main__ import main\nif __name__ == '__main__':\n    sys.exit(main())\n")
+        with open(program, "w") as file:
+            file.write("def work():\n    return bytearray(1_000_000)\nkept = work()\n")
+        for kind in ("memory", "trace", "run"):
+            path = os.path.join(self.folder, f"{kind}.swv")
+            subprocess.run([PYTHON, script, kind, "-q", "-o", path, program], check=True, cwd=self.folder)
+            views = [["tree"], ["top"], ["flame"]] + ([["heap", "--view", "peak"]] if kind != "trace" else [])
+            for view in views:
+                done = subprocess.run([PYTHON, script, *view, path], capture_output=True, text=True, check=True)
+                self.assertIn("work", done.stdout, (kind, view))
+                self.assertNotRegex(done.stdout, r"stackweave:\d", (kind, view))
+
     def test_help_is_that_of_the_command(self):
         for name in ("trace", "memory", "dynamo", "top", "flame"):
             text = self.command("help", name)[0]

@@ -61,6 +61,7 @@ impl Place<'_> {
             || is_file("/importlib/_bootstrap_external.py")
             || (is_file("/threading.py") && THREAD_STARTERS.contains(&self.name))
             || is_own_package(self.path)
+            || (self.name == "<module>" && is_own_command(self.path))
     }
 
     fn is_interpreters_code(self) -> bool {
@@ -119,6 +120,11 @@ fn is_own_package(path: &str) -> bool {
         || path.rsplit_once("/stackweave/").is_some_and(is_own_module)
 }
 
+/// The script that installers make for the command. It calls the package, which runs the program.
+fn is_own_command(path: &str) -> bool {
+    path.ends_with("/bin/stackweave")
+}
+
 fn is_own_library(path: &str, file: &str) -> bool {
     file.starts_with("libstackweave") || (file.starts_with("_native.") && path.contains("/stackweave/"))
 }
@@ -174,8 +180,9 @@ mod tests {
             ("Thread._bootstrap_inner", "/opt/py/lib/python3.12/threading.py"),
             ("_bootstrap", "/opt/py/lib/python3.10/threading.py"),
             ("capture", "/venv/lib/python3.11/site-packages/stackweave/__init__.py"),
+            ("<module>", "/venv/bin/stackweave"),
         ];
-        assert_eq!(origins(FrameKind::Python, &interpreter), [Origin::Interpreter; 6]);
+        assert_eq!(origins(FrameKind::Python, &interpreter), [Origin::Interpreter; 7]);
         let library = [
             ("dumps", "/usr/lib/python3.11/json/__init__.py"),
             ("loads", "/opt/py/lib/python3.13t/json/__init__.py"),
@@ -194,8 +201,10 @@ mod tests {
             ("f", "/srv/me/lib/python3_tools/a.py"),
             ("f", "/srv/me/python3.11/a.py"),
             ("f", ""),
+            ("f", "/srv/me/bin/stackweave"),
+            ("<module>", "/srv/me/bin/my-stackweave"),
         ];
-        assert_eq!(origins(FrameKind::Python, &program), [Origin::Program; 7]);
+        assert_eq!(origins(FrameKind::Python, &program), [Origin::Program; 9]);
     }
 
     #[test]

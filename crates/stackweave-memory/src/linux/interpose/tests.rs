@@ -379,7 +379,8 @@ fn what_another_tool_has_put_into_a_slot_stays() {
     remove();
     put(another as *const () as u64);
     install(functions()).unwrap();
-    assert_eq!(stats().foreign_slots, foreign + slots.len() as u64);
+    // Two of the three are variables, which the library itself may have changed.
+    assert_eq!((slots.len(), stats().foreign_slots), (3, foreign + 1));
     assert_eq!(library.allocate().addr(), align_of::<u64>());
     remove();
     assert_eq!(library.allocate().addr(), align_of::<u64>());
