@@ -26,6 +26,8 @@ first asked for.
 >>> with stackweave.Timing("phases.swv") as timing:
 ...     with timing.frame("plan", "query.sql", 3):
 ...         plan()
+
+PYTEST_DONT_REWRITE: pytest finds this package loaded where a command runs it, and would warn about that.
 """
 
 from ._native import (
