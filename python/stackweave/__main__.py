@@ -29,10 +29,8 @@ def main() -> int:
 
 
 def _run_here(arguments: list[str]) -> int:
-    from ._program import has_first_folder
-
-    if has_first_folder():
-        # What follows is to be imported from where it is always, and the program has a folder of its own.
+    if not getattr(sys.flags, "safe_path", sys.flags.isolated):
+        # The current folder may have modules named like those that are imported below. The program adds its own folder.
         del sys.path[0]
     from importlib import import_module
 

@@ -1,8 +1,7 @@
-"""What commands that run a program have in common in what they say at its end. Imported then."""
+"""What commands that run a program have in common in what they say at its end."""
 
 from __future__ import annotations
 
-import glob
 import os
 import shlex
 from typing import TYPE_CHECKING
@@ -39,7 +38,7 @@ def others(ended: Ended, next_command: str) -> Iterator[str]:
     """Other processes have files beside this one."""
     path = ended.summary.path
     stem = path.removesuffix(".swv")
-    found = [each for each in glob.glob(f"{glob.escape(stem)}.*.swv") if each[len(stem) + 1 : -4].isdigit()]
+    found = _files_beside(stem)
     if not found:
         return
     kind = "other" if ended.recording._native_options.get("subprocesses") else "forked"
@@ -47,6 +46,17 @@ def others(ended: Ended, next_command: str) -> Iterator[str]:
     short = _seen_from(ended.folder, path)
     files = f"{shlex.quote(short)} {shlex.quote(short.removesuffix('.swv'))}.*.swv"
     yield f"{has} own: {ended.command} {next_command} {files}"
+
+
+def _files_beside(stem: str) -> list[str]:
+    """STEM.NUMBER.swv. Without glob: its regular expressions need the program's module `re`."""
+    folder, name = os.path.split(stem)
+    try:
+        there = os.listdir(folder or ".")
+    except OSError:
+        return []
+    beside = [each for each in there if each.startswith(f"{name}.") and each.endswith(".swv")]
+    return [os.path.join(folder, each) for each in beside if each[len(name) + 1 : -4].isdigit()]
 
 
 def _seen_from(folder: str, path: str) -> str:

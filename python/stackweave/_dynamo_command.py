@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ._recorded_program import OfProgram, RecordingCommand
@@ -18,11 +17,6 @@ class ProgramProfile(OfProgram, Profile):
         #: Whether the tables are shown at the end.
         self.is_reported = report
         super().__init__(path, **options)
-
-    def _end_source(self) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what has gone wrong is said in a line of ours
-            super()._end_source()
 
 
 def main(command: str, arguments: list[str]) -> int:

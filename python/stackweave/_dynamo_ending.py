@@ -1,7 +1,8 @@
-"""What is said at the end of `stackweave dynamo`. Imported then."""
+"""What is said at the end of `stackweave dynamo`."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from .torch.dynamo import Compile
 
 MOST_ERRORS = 3
+#: Looked up before the program starts, which may change where modules are found.
+_HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
 def lines(ended: Ended) -> Iterator[str]:
@@ -29,7 +32,7 @@ def lines(ended: Ended) -> Iterator[str]:
         try:
             yield from _compiled(profile, ended)
         except StackweaveError as error:
-            yield f"what was compiled can't be told: {error}"
+            yield f"recorded in {path}, and what was compiled can't be told: {error}"
     yield from _troubles(profile)
     yield from losses(summary)
     yield from others(ended, "phases")
@@ -67,13 +70,7 @@ def _why_nothing() -> str:
         return "no function that torch.compile was given has been called here, or compilation is switched off"
     if "torch" in sys.modules:
         return "the program has not called torch.compile"
-    try:
-        import importlib.util
-
-        is_there = importlib.util.find_spec("torch") is not None
-    except (ImportError, ValueError, AttributeError):
-        is_there = True
-    return "the program has not imported torch" if is_there else "this Python has no torch"
+    return "the program has not imported torch" if _HAS_TORCH else "this Python has no torch"
 
 
 def _troubles(profile: ProgramProfile) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is said at the end of `stackweave memory`. Imported then."""
+"""What is said at the end of `stackweave memory`."""
 
 from __future__ import annotations
 

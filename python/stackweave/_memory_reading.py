@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +123,8 @@ class MemoryReading(MemoryViews, SourcedRecording):
         dump: Callable[..., str] = self.dump
         if self._native_options["ring"] is None:
             return _native.OpenedRecording([dump()])
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="stackweave-") as folder:
             # What was opened stays readable when its name is gone.
             return _native.OpenedRecording([dump(os.path.join(folder, "ring.swv"))])

@@ -10,7 +10,7 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from . import _native
+from . import _loaded_modules, _native
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,6 +137,7 @@ def _enter(name: str, arguments: list[str], folder: str | None) -> None:
     sys.argv[:] = [name, *arguments]
     if folder is not None and has_first_folder():
         sys.path.insert(0, folder)
+    _loaded_modules.unload(_loaded_modules.names_at_start())
     global _ours
     _ours = sys.modules["__main__"]
     main = ModuleType("__main__")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from . import _native
+from . import _native, _reading_timing
 from ._native import StackweaveError
 
 if TYPE_CHECKING:
@@ -176,10 +176,8 @@ class Reading(_native.Feed):
         Whatever begins and ends is a phase: those of stackweave.Timing, spans, and calls of a trace. The arguments are
         those of tree().
         """
-        from ._reading_timing import phase_costs
-
         options = _profile_options(None, include, exclude, kinds, False, all)
-        return phase_costs(self._files().phases(_selection(process, thread, start, end), options))
+        return _reading_timing.phase_costs(self._files().phases(_selection(process, thread, start, end), options))
 
     def runs(
         self,
@@ -194,10 +192,8 @@ class Reading(_native.Feed):
         Of a run that reaches out of the time asked for, what lies inside is counted. The arguments are those of
         events().
         """
-        from ._reading_timing import runs_of
-
         options = _profile_options(None, (), (), (), False, False)
-        return runs_of(self._files().runs(_selection(process, thread, start, end), options))
+        return _reading_timing.runs_of(self._files().runs(_selection(process, thread, start, end), options))
 
     def phases_text(
         self,

@@ -7,7 +7,6 @@ import contextlib
 import os
 import sys
 import time
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 
     from ._command_arguments import Asked
     from ._recording import Recording, Summary
-
-#: Modules that a command needs and the program may not: it may have some of that name.
-_FORGOTTEN = {"argparse", "gettext"}
 
 
 class Ended(NamedTuple):
@@ -45,7 +41,7 @@ class OfProgram:
 
 
 class RecordingCommand(NamedTuple):
-    """A command that records programs. Its modules, _NAME_arguments and _NAME_ending, are imported when needed."""
+    """A command that records programs. Its modules are _NAME_arguments and _NAME_ending, which has lines()."""
 
     name: str
     make: Callable[..., Recording]
@@ -54,10 +50,7 @@ class RecordingCommand(NamedTuple):
 
     def run(self, command: str, arguments: list[str]) -> int:
         """Gives the exit status, unless the program ends the process itself."""
-        had = set(sys.modules)
         asked: Asked = self._module("arguments").parse(command, arguments)
-        for name in _FORGOTTEN - had:
-            sys.modules.pop(name, None)
         complaint = _program.complaint(asked.program)
         if complaint is not None:
             return self._refuse(complaint)
@@ -75,8 +68,11 @@ class RecordingCommand(NamedTuple):
         if asked.live:
             return self._show(arguments, path, asked.output)
 
+        # Imported now: at the end the program's own modules, or none at all, would be found.
+        lines = self._module("ending").lines
+
         def begin() -> None:
-            ending = _Ending(self, command, recording, quiet=asked.quiet)
+            ending = _Ending(lines, command, recording, quiet=asked.quiet)
             recording.start()
             if not asked.quiet:
                 recording._announce_as(_printable(path))
@@ -87,11 +83,6 @@ class RecordingCommand(NamedTuple):
             return _program.run(asked.program, begin, lambda: _failed(recording))
         except (_native.StackweaveError, OSError) as error:
             return self._refuse(str(error))
-
-    def lines(self, ended: Ended) -> Iterable[str]:
-        """What is said at the end, one line each."""
-        said: Iterable[str] = self._module("ending").lines(ended)
-        return said
 
     def _module(self, part: str) -> Any:
         return import_module(f"._{self.name}_{part}", __package__)
@@ -127,8 +118,10 @@ def _failed(recording: Recording) -> None:
 class _Ending:
     """Called when the program is over, after all that it has asked for itself."""
 
-    def __init__(self, kind: RecordingCommand, command: str, recording: Recording, *, quiet: bool) -> None:
-        self._kind = kind
+    def __init__(
+        self, lines: Callable[[Ended], Iterable[str]], command: str, recording: Recording, *, quiet: bool
+    ) -> None:
+        self._lines = lines
         self._command = command
         self._recording = recording
         self._is_quiet = quiet
@@ -142,13 +135,15 @@ class _Ending:
             return
         self._recording._end_source()
         seconds = time.monotonic() - self._began
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it is said in lines of ours
-            summary = self._recording._stop_once(by_program=False, stacklevel=1)
+        summary = self._recording._stop_once(by_program=False, stacklevel=0)  # the lines below have what is missing
         if self._is_quiet or self._stderr is None or identity_of(2) != self._stderr:
             return
         ended = Ended(self._command, self._recording, summary, seconds, self._folder)
-        _write("".join(f"stackweave: {line}\n" for line in self._kind.lines(ended)))
+        try:
+            text = "".join(f"stackweave: {line}\n" for line in self._lines(ended))
+        except Exception as error:  # the program may have changed whatever we use
+            text = f"stackweave: recorded in {summary.path}, and the summary failed: {type(error).__name__}: {error}\n"
+        _write(text)
 
 
 def _printable(path: str) -> str:

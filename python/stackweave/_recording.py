@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
@@ -164,6 +165,7 @@ class Recording(Reading):
         """What feeds it by itself ends. The first thing that is done at an end."""
 
     def _stop_once(self, *, by_program: bool, stacklevel: int) -> Summary:
+        """Stops it, and warns if something is missing. With stacklevel 0 the caller reports that itself."""
         if self._summary is not None:
             return self._summary
         self._end_source()
@@ -174,7 +176,7 @@ class Recording(Reading):
         _hooks.stopped(self)
         _share_environment()
         complaint = _complaint(self._summary)
-        if complaint:
+        if complaint and stacklevel:
             warnings.warn(complaint, RuntimeWarning, stacklevel=stacklevel)
         return self._summary
 
@@ -192,9 +194,11 @@ class Recording(Reading):
 
     def _end_with_program(self) -> None:
         self._end_source()
-        with warnings.catch_warnings():
-            warnings.simplefilter("default")  # nobody is left who could handle an exception
-            self._stop_once(by_program=False, stacklevel=1)
+        complaint = _complaint(self._stop_once(by_program=False, stacklevel=0))
+        if complaint and sys.stderr is not None:
+            # Not a warning: nothing handles an exception any more, and to show a warning imports modules.
+            with contextlib.suppress(Exception):
+                sys.stderr.write(f"stackweave: {complaint}\n")
 
     def _before_exec(self) -> None:
         if "exit" in self._dump_on and self._native_options["ring"] is not None:

@@ -1,4 +1,4 @@
-"""What is said at the end of `stackweave run`. Imported then."""
+"""What is said at the end of `stackweave run`."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _native
@@ -123,6 +121,9 @@ class Timing(Recording):
 
     def _begin_without_name(self) -> None:
         """The file has a name until it is open: then nothing is left of it, however the program ends."""
+        import shutil
+        import tempfile
+
         folder = tempfile.mkdtemp(prefix="stackweave-")
         try:
             path = os.path.join(folder, "timing.swv")
@@ -143,6 +144,8 @@ class Timing(Recording):
 
         A file that is there is replaced only with overwrite.
         """
+        import shutil
+
         self.flush()
         with open(self._readable(), "rb") as recorded, open(path, "wb" if overwrite else "xb") as saved:
             shutil.copyfileobj(recorded, saved, 1 << 20)
@@ -196,7 +199,7 @@ class Timing(Recording):
         return [sentence for sentence in sentences if not (is_live and "was not closed" in sentence)]
 
     def _stop_once(self, *, by_program: bool, stacklevel: int) -> Summary:
-        summary = super()._stop_once(by_program=by_program, stacklevel=stacklevel + 1)
+        summary = super()._stop_once(by_program=by_program, stacklevel=stacklevel and stacklevel + 1)
         if self._kept is not None and summary.path:
             self._summary = summary = summary._replace(path="")
         return summary

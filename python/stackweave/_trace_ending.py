@@ -1,4 +1,4 @@
-"""What is said at the end of `stackweave trace`. Imported then."""
+"""What is said at the end of `stackweave trace`."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import sys
 
 
 def _go_on(folder):
+    """Imports the sitecustomize that would have been imported without this one, and returns whether there is one."""
     sys.path[:] = [path for path in sys.path if path != folder]
     from importlib import machinery, util
 
@@ -17,6 +18,7 @@ def _go_on(folder):
     if spec is not None and spec.loader is not None:
         module = sys.modules[__name__] = util.module_from_spec(spec)
         spec.loader.exec_module(module)
+    return spec is not None
 
 
 def _package(folder):
@@ -36,18 +38,22 @@ def _package(folder):
     return stackweave
 
 
-def _record(folder):
+def _record(folder, kept):
     try:
         _package(folder)
+        from stackweave._loaded_modules import unload
         from stackweave._subprocess import record
     except ImportError:
         return
     record()
+    unload(kept)
 
 
 if sys.version_info >= (3, 10):  # noqa: UP036
     _here = __file__.rpartition("/")[0]
+    _kept = set(sys.modules)
     try:
-        _go_on(_here)
+        if _go_on(_here):
+            _kept = set(sys.modules)
     finally:
-        _record(_here.rpartition("/")[0])
+        _record(_here.rpartition("/")[0], _kept)

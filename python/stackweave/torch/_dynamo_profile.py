@@ -136,8 +136,8 @@ class Profile(Timing):
 
     def _stop_once(self, *, by_program: bool, stacklevel: int) -> Summary:
         is_first = self._summary is None
-        summary = super()._stop_once(by_program=by_program, stacklevel=stacklevel + 1)
-        if is_first and self._watch.error_count:
+        summary = super()._stop_once(by_program=by_program, stacklevel=stacklevel and stacklevel + 1)
+        if is_first and stacklevel and self._watch.error_count:
             told = "; ".join(self.hook_errors())
             warnings.warn(f"something was missed while torch compiled: {told}", RuntimeWarning, stacklevel=stacklevel)
         return summary

@@ -36,6 +36,8 @@ pub(super) fn add_words(
 pub(super) fn details<'py>(py: Python<'py>, bytes: Option<&[u8]>) -> PyResult<Bound<'py, PyAny>> {
     let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else { return Ok(PyDict::new(py).into_any()) };
     let bytes = PyBytes::new(py, bytes);
-    let read = py.import(intern!(py, "json"))?.call_method1(intern!(py, "loads"), (&bytes,));
+    // By a name of ours: the program may have a module of its own that is called json.
+    let json = py.import(intern!(py, "stackweave._feeding"))?.getattr(intern!(py, "json"))?;
+    let read = json.call_method1(intern!(py, "loads"), (&bytes,));
     Ok(read.unwrap_or_else(|_| bytes.into_any()))
 }

@@ -1,0 +1,46 @@
+"""Which modules a program finds loaded when it starts: those that it finds in a plain run.
+
+The recorders import modules of the standard library that a plain interpreter has not loaded by then. The program may
+have modules with the same names beside its script, and imports those in a plain run. So the names are removed from
+sys.modules before the program starts. The modules of this package keep what they have imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from types import ModuleType
+
+_PACKAGE = __name__.partition(".")[0]
+#: Modules that are hooked for the program, which has to use the same ones.
+_SHARED = frozenset({"logging", "threading"})
+
+
+def names_at_start() -> frozenset[str]:
+    """The modules that the interpreter had loaded when it began to run this command.
+
+    sys.modules has them in the order in which their imports have ended, and `site` is the last that the interpreter
+    imports by itself.
+    """
+    names = list(sys.modules)
+    last = "__main__" if sys.flags.no_site or "site" not in sys.modules else "site"
+    return frozenset(names[: names.index(last) + 1])
+
+
+def unload(kept: Collection[str]) -> None:
+    """Removes all names from sys.modules but the kept ones and our own. sys.path is the program's by now."""
+    for name, module in list(sys.modules.items()):
+        # Built-in modules are found before all others: the program can't have its own.
+        if name in kept or name in sys.builtin_module_names or name.partition(".")[0] == _PACKAGE:
+            continue
+        if name not in _SHARED or _has_another(name, module):
+            del sys.modules[name]
+
+
+def _has_another(name: str, module: ModuleType) -> bool:
+    """Whether the program would import another module by this name."""
+    found = sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name)
+    return found is not None and found.origin != getattr(module.__spec__, "origin", None)

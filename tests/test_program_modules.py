@@ -1,0 +1,150 @@
+"""Modules of a program that a command runs: it imports what it imports in a plain run, and nothing else is imported."""
+
+import os
+import sys
+import unittest
+
+import stackweave
+from tests.command_support import CommandCase
+from tests.support import PYTHON
+
+COMMANDS = ("trace", "memory", "run", "dynamo")
+#: Modules that no program can have its own of, and those that every program finds loaded.
+FIXED = "import sys; print(*sys.builtin_module_names, *(name.partition('.')[0] for name in sys.modules))"
+WORK = """
+def work(number):
+    return [number] * 10
+for number in range(100): work(number)
+"""
+#: Ways in which a program makes it impossible to import a module.
+PATHLESS = {
+    "no_path": "import sys; sys.path.clear(); sys.path_importer_cache.clear()",
+    "no_finders": "import sys; sys.meta_path.clear()",
+    "no_import": "import builtins\ndef refuse(name, *_): raise ImportError(name)\nbuiltins.__import__ = refuse",
+    "no_modules": "import sys\nfor name in set(sys.modules) - set(sys.argv[1:]): del sys.modules[name]",
+    "no_folder": "import os; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')",
+}
+#: A program that has its own of these can not end well, even in a plain run.
+UNLIKE = {"threading"}
+IMPORTS = """
+import sys
+for name in {}:
+    try:
+        __import__(name)
+    except ImportError as error:
+        sys.stderr.write(f"{{error}}\\n")
+"""
+CHROOT = """
+import os, sys
+sys.stdout.flush()
+os.mkdir("root")
+os.chroot("root")
+"""
+
+
+class ModulesCase(CommandCase):
+    maxDiff = None
+
+    def run_in(self, folder, command, text="", **environment):
+        # A filter of warnings makes the interpreter import more by itself.
+        return super().run_in(folder, command, text, **{"PYTHONWARNINGS": "", **environment})
+
+    def errors_of(self, command, script, *options, **environment):
+        """What a program in a folder of its own prints to standard error, which is otherwise well."""
+        folder = os.path.join(self.folder, "elsewhere")
+        os.makedirs(folder, exist_ok=True)
+        arguments = [PYTHON, "-m", "stackweave", command, *options, "-o", os.path.join(self.folder, f"{command}.swv")]
+        status, output, errors = self.run_in(folder, [*arguments, "--overwrite", script], **environment)
+        self.assertEqual((status, output), (0, b""), errors)
+        return errors.decode()
+
+    def assert_as_plain(self, command, script, *options):
+        """But for our lines at the end."""
+        status, output, plain = self.run_in(self.folder, [PYTHON, script])
+        self.assertEqual((status, output), (0, b""), plain)
+        lines = self.errors_of(command, script, *options).splitlines()
+        self.assertEqual([line for line in lines if not line.startswith("stackweave: ")], plain.decode().splitlines())
+
+    def shadow_all(self):
+        """A module in the program's folder for each of the standard library that it can have its own of."""
+        fixed = set(self.run_in(self.folder, [PYTHON, "-c", FIXED])[1].decode().split())
+        names = sorted(set(sys.stdlib_module_names) - fixed)
+        self.assertLess({"glob", "json", "logging", "random", "types", "threading", "warnings", "re"}, set(names))
+        for name in names:
+            self.write(f"program/{name}.py", "import sys\nsys.stderr.write(f'{__name__} of the program\\n')\n")
+        return names
+
+
+class OwnModules(ModulesCase):
+    def test_nothing_of_the_programs_is_imported(self):
+        self.shadow_all()
+        script = self.write("program/script.py", WORK)
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                for line in self.errors_of(command, script).splitlines():
+                    self.assertTrue(line.startswith("stackweave: "), line)
+
+    def test_the_program_imports_its_own(self):
+        names = [name for name in self.shadow_all() if name not in UNLIKE]
+        script = self.write("program/script.py", IMPORTS.format(names) + WORK)
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                self.assert_as_plain(command, script)
+
+    def test_those_of_programs_that_it_starts(self):
+        self.shadow_all()
+        child = self.write("program/child.py", "import glob, json, random\n" + WORK)
+        script = self.write("script.py", f"import subprocess\nsubprocess.run([{PYTHON!r}, {child!r}], check=True)")
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                self.assert_as_plain(command, script, "--subprocesses")
+
+    def test_the_modules_that_are_loaded(self):
+        """Those of a plain run, built-in ones, our own, and two that are shared with the recorders."""
+        show = "import sys; sys.stderr.write(' '.join(sys.modules))"
+        script = self.write("program/script.py", show)
+        plain = self.run_in(self.folder, [PYTHON, script])[2].decode().split()
+        known = {*plain, *sys.builtin_module_names, "threading"}
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                found = self.errors_of(command, script, "-q").split()
+                more = [name for name in found if name not in known and name.partition(".")[0] != "stackweave"]
+                self.assertEqual(more, [])
+
+
+class NoImports(ModulesCase):
+    """What is printed at the end is all there, where nothing can be imported any more."""
+
+    def assert_whole(self, command, errors):
+        expected = {"trace": "100 calls", "memory": "peak ", "run": "100 calls", "dynamo": "nothing was compiled"}
+        lines = errors.splitlines()
+        self.assertTrue(all(line.startswith("stackweave: ") for line in lines), errors)
+        self.assertIn(expected[command].split()[-1], lines[0])
+        stackweave.open(os.path.join(self.folder, f"{command}.swv")).info()
+
+    def test_after_the_program_has_made_imports_impossible(self):
+        for name, code in PATHLESS.items():
+            script = self.write(f"program/{name}.py", WORK + code)
+            for command in COMMANDS:
+                with self.subTest(command=command, program=name):
+                    self.assert_whole(command, self.errors_of(command, script))
+
+    def test_in_forked_children(self):
+        code = WORK + "import os, sys\nchild = os.fork()\nif child:\n    os.waitpid(child, 0)\nelse:\n    "
+        code += "sys.path.clear(); sys.meta_path.clear(); sys.path_importer_cache.clear()"
+        script = self.write("program/forks.py", code)
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                errors = self.errors_of(command, script, PYTHONWARNINGS="ignore::DeprecationWarning")
+                self.assert_whole(command, errors)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root may change the root folder")
+    def test_after_a_change_of_the_root_folder(self):
+        script = self.write("program/jailed.py", WORK + CHROOT)
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                lines = self.errors_of(command, script).splitlines()
+                os.rmdir(os.path.join(self.folder, "elsewhere", "root"))
+                self.assertTrue(all(line.startswith("stackweave: ") for line in lines), lines)
+                self.assertRegex(lines[-1], "recorded in|nothing was compiled")
+                stackweave.open(os.path.join(self.folder, f"{command}.swv")).info()
