@@ -13,13 +13,14 @@ static handler original[65];
 static get_address next_get;
 int tls_calls, tls_calls_in_handlers, handlers_run;
 
-__attribute__((constructor)) static void find(void) { next_get = (get_address)dlsym(RTLD_NEXT, "__tls_get_addr"); }
-
 void *__tls_get_addr(void *index)
 {
     __atomic_fetch_add(&tls_calls, 1, __ATOMIC_SEQ_CST);
     if (inside)
         __atomic_fetch_add(&tls_calls_in_handlers, 1, __ATOMIC_SEQ_CST);
+    /* Constructors of other libraries may run first. */
+    if (!next_get)
+        next_get = (get_address)dlsym(RTLD_NEXT, "__tls_get_addr");
     return next_get(index);
 }
 

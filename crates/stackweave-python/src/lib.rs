@@ -38,6 +38,9 @@ mod traceback_type;
 mod type_object;
 mod watching;
 
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -48,6 +51,7 @@ use stackweave_store::thread_words::thread_words;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     refuse_subinterpreters()?;
+    refuse_after_finalization()?;
     refuse_without_thread_words()?;
     keywords::prepare(py);
     python_source::install(py);
@@ -95,6 +99,31 @@ fn refuse_subinterpreters() -> PyResult<()> {
         _ => Err(PyImportError::new_err(
             "stackweave can be imported in the main interpreter only, not in a subinterpreter",
         )),
+    }
+}
+
+/// Types, strings and callbacks of the first interpreter are kept for ever. In one that is initialized after it was finalized they
+/// are of no use, and on 3.12 to free one of them aborts the process.
+fn refuse_after_finalization() -> PyResult<()> {
+    static IS_IMPORTED: AtomicBool = AtomicBool::new(false);
+    const MARK: &CStr = c"stackweave._native";
+    // SAFETY: an interpreter is importing this module. The dict is the interpreter's own, borrowed, and lasts as long as it does;
+    // references that are made here are given back.
+    unsafe {
+        let state = ffi::PyInterpreterState_GetDict(ffi::PyInterpreterState_Get());
+        if state.is_null() {
+            return Err(PyImportError::new_err("the interpreter has no memory for what stackweave keeps"));
+        }
+        let is_marked = !ffi::PyDict_GetItemString(state, MARK.as_ptr()).is_null();
+        if IS_IMPORTED.swap(true, Ordering::Relaxed) && !is_marked {
+            return Err(PyImportError::new_err(
+                "stackweave can't be imported again after Py_Finalize: it belongs to the interpreter that was finalized",
+            ));
+        }
+        match ffi::PyDict_SetItemString(state, MARK.as_ptr(), ffi::Py_True()) {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(Python::assume_attached())),
+        }
     }
 }
 
