@@ -13,7 +13,7 @@ import unittest
 from unittest import mock
 
 from stackweave import StackweaveError
-from stackweave.torch import _cuda_build, _cuda_headers, _cuda_torch
+from stackweave.torch import _cuda_build, _cuda_cache, _cuda_headers, _cuda_torch
 from stackweave.torch._cuda_hook import CudaHook
 from tests import cuda_support
 from tests.support import ROOT
@@ -25,7 +25,7 @@ class BuildCase(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="stackweave-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.cache = os.path.join(self.folder, "cache")
-        self.environment({_cuda_build.CACHE: self.cache, "CXX": "", "CUDA_HOME": "", "CUDA_PATH": ""})
+        self.environment({_cuda_cache.CACHE: self.cache, "CXX": "", "CUDA_HOME": "", "CUDA_PATH": ""})
 
     def environment(self, changed):
         patch = mock.patch.dict(os.environ, changed)
@@ -78,7 +78,7 @@ print(_cuda_build.built_library(cuda_support.torch_module({os.path.dirname(self.
 
     def test_a_cache_that_can_not_be_written_is_done_without(self):
         with open(os.path.join(self.folder, "file"), "w"):
-            self.environment({_cuda_build.CACHE: os.path.join(self.folder, "file", "cache")})
+            self.environment({_cuda_cache.CACHE: os.path.join(self.folder, "file", "cache")})
         program = f"""
 import os
 from stackweave.torch import _cuda_build
@@ -122,14 +122,82 @@ print(os.path.dirname(path))
             self.assertNotEqual(_cuda_build.library_name(self.torch), name)
 
     def test_folders_of_caches(self):
-        self.environment({_cuda_build.CACHE: "", "XDG_CACHE_HOME": self.folder})
-        self.assertEqual(_cuda_build.cache_folder(), os.path.join(self.folder, "stackweave"))
+        self.environment({_cuda_cache.CACHE: "", "XDG_CACHE_HOME": self.folder})
+        self.assertEqual(_cuda_cache.cache_folder(), os.path.join(self.folder, "stackweave"))
         self.environment({"XDG_CACHE_HOME": "", "HOME": self.folder})
         folder = os.path.join(self.folder, ".cache", "stackweave")
-        self.assertEqual(_cuda_build.cache_folder(), folder)
+        self.assertEqual(_cuda_cache.cache_folder(), folder)
         self.assertFalse(os.path.exists(folder), "it is made when it is needed")
-        self.assertEqual(_cuda_build.writable_folder(), folder)
+        self.assertEqual(_cuda_cache.writable_folder(), folder)
         self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
+
+
+class Trust(BuildCase):
+    """Code is loaded only from where nobody else can have put it."""
+
+    def build_elsewhere(self, because):
+        """Builds again, not in the cache, and says why."""
+        path, said = self.build()
+        self.addCleanup(_cuda_cache._temporary.clear)
+        self.addCleanup(_cuda_cache._remove_temporary)
+        self.assertNotEqual(os.path.dirname(path), self.cache)
+        self.assertEqual(os.stat(os.path.dirname(path)).st_mode & 0o077, 0)
+        self.assertIn(because, said)
+        return said
+
+    def test_a_library_that_others_can_write(self):
+        path, _ = self.build()
+        os.chmod(path, 0o777)
+        said = self.build()
+        self.assertEqual(said[0], path, "it is built again, and replaced")
+        self.assertIn(f"the CUDA hook in {path} is not loaded: {path} can be written by other users", said[1])
+        self.assertEqual(os.stat(path).st_mode & 0o022, 0)
+        self.assertEqual(self.build(), (path, ""))
+
+    def test_a_folder_that_others_can_write(self):
+        path, _ = self.build()
+        os.chmod(self.cache, 0o777)
+        said = self.build_elsewhere(f"the CUDA hook is not kept: {self.cache} can be written by other users")
+        self.assertIn(f"the CUDA hook in {path} is not loaded", said)
+
+    def test_a_folder_above_that_others_can_write(self):
+        self.build()
+        os.chmod(self.folder, 0o777)
+        self.build_elsewhere(f"{self.folder} can be written by other users")
+
+    def test_files_and_folders_of_other_users(self):
+        path, _ = self.build()
+        with mock.patch.object(os, "geteuid", return_value=os.geteuid() + 1):
+            # Those of root are to be trusted by all.
+            expected = None if os.getuid() == 0 else f"{path} belongs to another user"
+            self.assertEqual(_cuda_cache.distrust(path), expected)
+        if os.getuid() == 0:
+            os.chown(path, 65534, -1)
+            self.assertEqual(_cuda_cache.distrust(path), f"{path} belongs to another user")
+            self.assertIn(f"{path} belongs to another user", self.build()[1])
+
+    def test_links_are_followed_first(self):
+        path, _ = self.build()
+        other = os.path.join(self.folder, "open")
+        os.mkdir(other)
+        os.chmod(other, 0o777)
+        moved = shutil.move(path, other)
+        os.symlink(moved, path)
+        self.assertIn(f"is not loaded: {other} can be written by other users", self.build()[1])
+
+    def test_a_relative_folder_is_never_used(self):
+        # Without a home and an entry in the list of users "~" stays as it is.
+        self.environment({_cuda_cache.CACHE: "", "XDG_CACHE_HOME": "~/.cache"})
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.folder)
+        self.build_elsewhere("~/.cache/stackweave is not an absolute path")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_careless_umask_does_not_spoil_the_cache(self):
+        self.addCleanup(os.umask, os.umask(0))
+        path, _ = self.build()
+        self.assertEqual(self.build(), (path, ""))
 
 
 class Refusals(BuildCase):

@@ -9,7 +9,7 @@ from unittest import mock
 
 import stackweave
 from stackweave import StackweaveError
-from stackweave.torch import _cuda_build
+from stackweave.torch import _cuda_build, _cuda_cache
 from stackweave.torch._cuda_hook import CudaHook
 from stackweave.torch._cuda_memory import CudaMemory
 from tests.cuda_support import NATIVE
@@ -105,7 +105,7 @@ class Builds(RecordingCase):
 
     def setUp(self):
         super().setUp()
-        changed = mock.patch.dict(os.environ, {_cuda_build.CACHE: self.folder})
+        changed = mock.patch.dict(os.environ, {_cuda_cache.CACHE: self.folder})
         changed.start()
         self.addCleanup(changed.stop)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import glob
 import hashlib
 import os
@@ -15,6 +14,7 @@ from typing import Any
 
 from .._include import get_include
 from .._native import StackweaveError
+from ._cuda_cache import folders, trusted, writable_folder
 from ._cuda_headers import cuda_include
 from ._say import say
 
@@ -25,12 +25,9 @@ HEADERS = ("cuda_hook.hpp", "cuda_versions.hpp")
 STAND_IN = os.path.join(_HERE, "crt_stand_in")
 #: The library itself, for those who have built it.
 PREBUILT = "STACKWEAVE_CUDA_LIBRARY"
-CACHE = "STACKWEAVE_CACHE"
 COMPILERS = ("c++", "g++", "clang++")
 #: What newer headers of torch need, and what older compilers know.
 STANDARDS = ("c++20", "c++17")
-#: The folder for this process alone, if there is no other, and who has made it.
-_temporary: list[tuple[str, int]] = []
 
 
 def built_library(torch: Any) -> str:
@@ -43,10 +40,10 @@ def built_library(torch: Any) -> str:
     compiler = find_compiler()
     name = library_name(torch)
     file = f"{name}-{_digest(*compiler) if compiler else '*'}.so"
-    folders = [cache_folder(), *(folder for folder, _ in _temporary)]
-    known = sorted(path for folder in folders for path in glob.glob(os.path.join(glob.escape(folder), file)))
-    if known:
-        return known[0]
+    known = sorted(path for folder in folders() for path in glob.glob(os.path.join(glob.escape(folder), file)))
+    found = next(filter(trusted, known), None)
+    if found:
+        return found
     if not compiler:
         raise StackweaveError(
             "recording CUDA's memory needs a C++ compiler once, and none was found: "
@@ -68,37 +65,6 @@ def find_compiler() -> list[str]:
             raise StackweaveError(f"the compiler that the environment variable CXX names is not there: {asked[0]}")
         return asked
     return next(([found] for found in map(shutil.which, COMPILERS) if found), [])
-
-
-def cache_folder() -> str:
-    """Where it is kept."""
-    asked = os.environ.get(CACHE)
-    if asked:
-        return asked
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(root, "stackweave")
-
-
-def writable_folder() -> str:
-    """The same, made if it is not there; one that goes with this process if that can't be."""
-    asked = cache_folder()
-    try:
-        os.makedirs(asked, mode=0o700, exist_ok=True)
-        with tempfile.TemporaryFile(dir=asked):
-            return asked
-    except OSError:
-        made = tempfile.mkdtemp(prefix="stackweave-")
-        if not _temporary:
-            atexit.register(_remove_temporary)
-        _temporary.append((made, os.getpid()))
-        return made
-
-
-def _remove_temporary() -> None:
-    for folder, process in _temporary:
-        # A forked child ends while its parent may need it.
-        if process == os.getpid():
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def command_of(torch: Any, compiler: list[str], standard: str, output: str) -> list[str]:
@@ -145,6 +111,8 @@ def _build(torch: Any, compiler: list[str], file: str) -> str:
             for command in commands:
                 done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=_plain_words())
                 if done.returncode == 0:
+                    # Whatever the umask is: what others can write is not loaded.
+                    os.chmod(output, 0o755)
                     os.replace(output, path)
                     say(f"it took {time.monotonic() - began:.1f} s, and is kept as {path}")
                     return path
