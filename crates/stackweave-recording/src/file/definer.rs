@@ -8,6 +8,7 @@ use stackweave_core::{Call, Module, ModuleList, Names, RawFrame, RawFrameKind, S
 use stackweave_store::{StackTable, locate_label};
 
 use super::definition_runs::DefinitionRuns;
+use super::numbers::{Given, Numbers, StackNumbers};
 use super::pending::{Answered, Pending, PendingLine};
 use super::recorded::{NameKind, RecordedFrame, RecordedName, RecordedThread};
 use super::transpose::Renumber;
@@ -19,13 +20,16 @@ const MAX_STRING: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Definer {
     table: &'static StackTable,
+    /// How many definers there were before in this section.
+    pub(super) generation: u64,
+    /// Its numbers begin behind these.
+    base: Numbers,
     strings: HashMap<Arc<str>, u32>,
     modules: Vec<Module>,
     frames: HashMap<u64, u32, BuildHasherDefault<WordHasher>>,
     /// By the words of calls: what is called, and what calls it.
     calls: HashMap<u64, (u32, u32), BuildHasherDefault<WordHasher>>,
-    /// By `StackId`; 0: not met yet.
-    stacks: Vec<u32>,
+    stacks: StackNumbers,
     last_stack: u32,
     pub(super) pending: Pending,
     pub(super) runs: DefinitionRuns,
@@ -35,14 +39,42 @@ impl Definer {
     pub(super) fn new(table: &'static StackTable) -> Self {
         Self {
             table,
+            generation: 0,
+            base: Numbers::default(),
             strings: HashMap::new(),
             modules: Vec::new(),
             frames: HashMap::default(),
             calls: HashMap::default(),
-            stacks: Vec::new(),
+            stacks: StackNumbers::Dense(Vec::new()),
             last_stack: 0,
             pending: Pending::default(),
             runs: DefinitionRuns::default(),
+        }
+    }
+
+    /// Returns a definer of the same section that has defined nothing, and whose numbers begin behind these.
+    pub(super) fn following(&self, base: Numbers) -> Self {
+        Self {
+            generation: self.generation + 1,
+            base,
+            stacks: StackNumbers::Sparse(HashMap::new()),
+            last_stack: base.stacks,
+            runs: DefinitionRuns::of_section(self.runs.section),
+            ..Self::new(self.table)
+        }
+    }
+
+    /// Returns the numbers that it has given.
+    pub(super) fn given(&self) -> Given {
+        let last = |base: u32, count: usize| next_number(base, count) - 1;
+        Given {
+            base: self.base,
+            last: Numbers {
+                strings: last(self.base.strings, self.strings.len()),
+                modules: last(self.base.modules, self.modules.len()),
+                frames: last(self.base.frames, self.frames.len()),
+                stacks: self.last_stack,
+            },
         }
     }
 
@@ -87,7 +119,7 @@ impl Definer {
         if let Some(number) = self.strings.get(text) {
             return *number;
         }
-        let number = next_number(self.strings.len());
+        let number = next_number(self.base.strings, self.strings.len());
         self.strings.insert(Arc::clone(text), number);
         self.runs.string(number, cut(text), out);
         number
@@ -95,9 +127,9 @@ impl Definer {
 
     fn module(&mut self, module: &Module, out: &mut Vec<u8>) -> u32 {
         if let Some(known) = self.modules.iter().position(|known| known == module) {
-            return next_number(known);
+            return next_number(self.base.modules, known);
         }
-        let number = next_number(self.modules.len());
+        let number = next_number(self.base.modules, self.modules.len());
         self.modules.push(module.clone());
         self.runs.module(number, module, out);
         number
@@ -117,7 +149,7 @@ impl Asking<'_> {
     #[cold]
     #[inline(never)]
     fn new_frame(&mut self, frame: RawFrame) -> u32 {
-        let number = next_number(self.definer.frames.len());
+        let number = next_number(self.definer.base.frames, self.definer.frames.len());
         self.definer.frames.insert(frame.to_bits(), number);
         let recorded = match frame.kind() {
             RawFrameKind::Native(address) => {
@@ -160,7 +192,7 @@ impl Asking<'_> {
         let mut new = Vec::new();
         let (mut at, mut number) = (id, 0);
         while let Some(callers) = self.definer.table.parent(at) {
-            number = self.definer.stacks.get(at.get() as usize).copied().unwrap_or(0);
+            number = self.definer.stacks.get(at.get().into());
             if number != 0 {
                 break;
             }
@@ -173,11 +205,7 @@ impl Asking<'_> {
             let callers = number;
             self.definer.last_stack += 1;
             number = self.definer.last_stack;
-            let place = id.get() as usize;
-            if self.definer.stacks.len() <= place {
-                self.definer.stacks.resize(place + 1, 0);
-            }
-            self.definer.stacks[place] = number;
+            self.definer.stacks.set(id, number);
             self.definer.runs.stack(number, callers, frame, self.out);
         }
         number
@@ -204,7 +232,7 @@ impl Asking<'_> {
 impl Renumber for Asking<'_> {
     #[inline]
     fn stack(&mut self, word: u64) -> u64 {
-        let known = usize::try_from(word).ok().and_then(|place| self.definer.stacks.get(place)).copied().unwrap_or(0);
+        let known = self.definer.stacks.get(word);
         if known != 0 {
             return known.into();
         }
@@ -233,9 +261,9 @@ fn cut(text: &str) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// The number of what follows `count` others.
-fn next_number(count: usize) -> u32 {
-    u32::try_from(count + 1).unwrap_or(u32::MAX)
+/// The number of what follows `count` others behind `base`.
+fn next_number(base: u32, count: usize) -> u32 {
+    u32::try_from(count + 1).unwrap_or(u32::MAX).saturating_add(base)
 }
 
 /// Mixes one word. Frames of the own process need no defence against collisions made on purpose.

@@ -72,6 +72,10 @@ impl Run {
 }
 
 impl DefinitionRuns {
+    pub(super) fn of_section(section: u32) -> Self {
+        Self { section, ..Self::default() }
+    }
+
     pub(super) fn kind(&mut self, number: u8, kind: &EventKind) {
         if !self.kinds.last().is_some_and(|run| run.is_followed_by(number.into())) {
             self.kinds.push(Run::default());

@@ -8,6 +8,7 @@ use super::call_fields::in_file;
 use super::definer::Definer;
 use super::kind_column::Shape;
 use super::nesting::{Doing, Nesting};
+use super::numbers::{Given, Numbers};
 use super::pending::{Answered, Pending};
 use super::points::{End, Lost};
 use super::start::Start;
@@ -54,6 +55,8 @@ pub struct Encoder {
     /// By kind number, if what is open is to be known.
     doings: Option<Box<[Doing; 256]>>,
     definer: Definer,
+    /// The numbers that were given before the last [`Encoder::begin_generation`].
+    previous: Option<Given>,
     columns: Transposer,
     payload: Vec<u8>,
 }
@@ -68,6 +71,7 @@ impl Encoder {
             unwritten: [false; 256],
             doings: None,
             definer: Definer::new(stacks),
+            previous: None,
             columns: Transposer::default(),
             payload: Vec::new(),
         }
@@ -161,14 +165,47 @@ impl Encoder {
 
     /// What is to be asked.
     pub fn take_pending(&mut self) -> Pending {
-        core::mem::take(&mut self.definer.pending)
+        Pending { generation: self.definer.generation, ..core::mem::take(&mut self.definer.pending) }
     }
 
     /// Appends what was answered.
     pub fn describe(&mut self, answered: Answered, out: &mut Vec<u8>) {
-        self.definer.describe(&answered, out);
-        self.definer.pending.lines.extend(answered.unasked);
+        // Frames of an earlier generation have other numbers by now.
+        if answered.generation == self.definer.generation {
+            self.definer.describe(&answered, out);
+            self.definer.pending.lines.extend(answered.unasked);
+        }
         self.definitions(out);
+    }
+
+    /// Forgets what was defined: events from now on come with all definitions that they need, so that earlier events and their
+    /// definitions can be dropped together. Kinds and threads stay known. Their numbers are others than those of the generation
+    /// before, as long as [`Encoder::overlaps_previous`] does not say otherwise.
+    pub fn begin_generation(&mut self) {
+        let given = self.definer.given();
+        let base = if given.base == Numbers::default() { given.last } else { Numbers::default() };
+        self.definer = self.definer.following(base);
+        self.previous = Some(given);
+    }
+
+    /// Returns whether a number was given that the generation before has given too: that one must not be kept any longer.
+    pub fn overlaps_previous(&self) -> bool {
+        self.previous.is_some_and(|previous| previous.overlaps(&self.definer.given()))
+    }
+
+    /// Says that nothing of the generation before is kept.
+    pub fn forget_previous(&mut self) {
+        self.previous = None;
+    }
+
+    /// Runs `encode` with definitions of its own, which nothing outside refers to.
+    pub fn aside<T>(&mut self, encode: impl FnOnce(&mut Self) -> T) -> T {
+        let last = self.definer.given().last.max(self.previous.unwrap_or_default().last);
+        let aside = self.definer.following(last);
+        let definer = core::mem::replace(&mut self.definer, aside);
+        let encoded = encode(self);
+        self.definer = definer;
+        encoded
     }
 
     /// Appends a clock point.

@@ -18,6 +18,7 @@ mod events_head;
 mod kind_column;
 mod nesting;
 mod numbered;
+mod numbers;
 mod pending;
 mod points;
 mod recorded;

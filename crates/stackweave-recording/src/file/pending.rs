@@ -10,6 +10,8 @@ use super::recorded::RecordedName;
 /// Frames of which not all is told yet.
 #[derive(Debug, Default)]
 pub struct Pending {
+    /// Which definer has given the numbers of the frames.
+    pub(super) generation: u64,
     pub(super) scripts: Vec<(u32, RawFrame)>,
     pub(super) lines: Vec<PendingLine>,
 }
@@ -26,6 +28,7 @@ pub(super) struct PendingLine {
 /// What was answered about them.
 #[derive(Debug, Default)]
 pub struct Answered {
+    pub(super) generation: u64,
     pub(super) scripts: Vec<(u32, SourceLocation)>,
     pub(super) lines: Vec<(PendingLine, Vec<SourceLocation>)>,
     /// Lines that nobody could be asked about yet.
@@ -43,7 +46,7 @@ impl Pending {
         let located = |(number, frame)| Some((number, names.locate(frame)?));
         let scripts = self.scripts.into_iter().filter_map(located).collect();
         if self.lines.is_empty() || !names.has_extra_frames() {
-            return Answered { scripts, lines: Vec::new(), unasked: self.lines };
+            return Answered { generation: self.generation, scripts, lines: Vec::new(), unasked: self.lines };
         }
         let mut known: HashMap<(Arc<str>, u32), Vec<SourceLocation>> = HashMap::new();
         let mut behind = |line: PendingLine| {
@@ -52,6 +55,6 @@ impl Pending {
             (!frames.is_empty()).then(|| (line, frames.clone()))
         };
         let lines = self.lines.into_iter().filter_map(&mut behind).collect();
-        Answered { scripts, lines, unasked: Vec::new() }
+        Answered { generation: self.generation, scripts, lines, unasked: Vec::new() }
     }
 }

@@ -202,9 +202,9 @@ impl Drain {
         if let Some(known) = self.lanes.iter_mut().rev().find(|known| known.lane().shared.tid == tid) {
             let number = known.lane().shared.number.get();
             (known.name, known.is_named) = (name, true);
-            tell_thread(&mut self.encoder, &self.session, (number, tid, &known.name));
+            tell_thread((&mut self.output, &mut self.encoder), &self.session, (number, tid, &known.name));
         } else if let Some(number) = self.without_lane.get(&tid) {
-            tell_thread(&mut self.encoder, &self.session, (*number, tid, &name));
+            tell_thread((&mut self.output, &mut self.encoder), &self.session, (*number, tid, &name));
         }
     }
 
@@ -217,13 +217,21 @@ impl Drain {
         let point = self.points.take();
         self.output.point(&mut self.encoder, point, &mut self.notes);
         self.write()?;
-        let (first, mut count) = self.encode_open();
-        let mut behind = Encoded::default();
-        count += self.encode_as_notes(&last, &mut behind);
-        while self.observing.more() {
-            let last = self.observing.take_notes();
-            count += self.encode_as_notes(&last, &mut behind);
-        }
+        let open = self.words_of_open();
+        let notes = if last.is_empty() { None } else { Some(self.thread_of_notes()) };
+        let (mut first, mut behind, mut count) = (Encoded::default(), Encoded::default(), 0);
+        let (names, observing) = (&self.names, &mut self.observing);
+        // What only this file has is not defined for the events to come.
+        self.encoder.aside(|encoder| {
+            for (thread, words) in &open {
+                count += encoder.events(*thread, words, names, &mut first).events;
+            }
+            let Some(thread) = notes else { return };
+            count += encoder.events(thread, &last, names, &mut behind).events;
+            while observing.more() {
+                count += encoder.events(thread, &observing.take_notes(), names, &mut behind).events;
+            }
+        });
         self.output.dump(&mut self.encoder, path, [&first, &behind], (count, self.points.residual_ns(), reason))
     }
 
@@ -278,16 +286,6 @@ impl Drain {
         }
     }
 
-    /// The same into blocks of their own. Says how many events they are.
-    fn encode_as_notes(&mut self, words: &[u64], into: &mut Encoded) -> u64 {
-        if words.is_empty() {
-            return 0;
-        }
-        let thread = self.thread_of_notes();
-        self.learn_kinds();
-        self.encoder.events(thread, words, &self.names, into).events
-    }
-
     fn thread_of_notes(&mut self) -> u32 {
         if let Some(number) = self.notes_thread {
             return number;
@@ -296,28 +294,27 @@ impl Drain {
         self.notes_thread = Some(number);
         // SAFETY: has no conditions.
         let tid = unsafe { libc::gettid() }.unsigned_abs();
-        tell_thread(&mut self.encoder, &self.session, (number, tid, THREAD_NAME));
+        tell_thread((&mut self.output, &mut self.encoder), &self.session, (number, tid, THREAD_NAME));
         number
     }
 
-    /// What was open before the events that the ring still has, as events, and how many they are. A thread that has done
-    /// nothing since is said to be there still.
-    fn encode_open(&mut self) -> (Encoded, u64) {
+    /// What threads had open before the events that the ring still has, as words of events. A thread that has done nothing
+    /// since is said to be there still.
+    fn words_of_open(&mut self) -> Vec<(u32, Vec<u64>)> {
         let now = self.points.now();
         let (before, began) = self.output.open_before(now);
         let [frames, calls] = [false, true].map(|is_call| self.kinds.register(open_kind(is_call), true));
-        let (mut encoded, mut count) = (Encoded::default(), 0);
         self.learn_kinds();
-        for OpenBefore { thread, open, goes_on } in before {
+        let words_of = |OpenBefore { thread, open, goes_on }: OpenBefore| {
             let last = open.last().filter(|_| !goes_on).map(|last| (now.max(began), *last));
             let mut words = Vec::with_capacity(3 * open.len() + 3);
             for (ticks, (depth, what)) in open.iter().map(|open| (began, *open)).chain(last) {
                 let Some(kind) = (if what.is_call { calls } else { frames }) else { continue };
                 words.extend([ticks << 8 | u64::from(kind.get()), what.word, depth]);
             }
-            count += self.encoder.events(thread, &words, &self.names, &mut encoded).events;
-        }
-        (encoded, count)
+            (thread, words)
+        };
+        before.into_iter().map(words_of).collect()
     }
 
     /// Tells the encoder, and who observes, of kinds that are new.
@@ -329,6 +326,7 @@ impl Drain {
                 self.observing.kind(number, kind);
             }
             self.known_kinds += 1;
+            self.output.declare(&mut self.encoder);
         }
     }
 
@@ -365,7 +363,8 @@ impl Drain {
     }
 
     fn meet_new_lanes(&mut self) {
-        let (lanes, encoder, without) = (&mut self.lanes, &mut self.encoder, &mut self.without_lane);
+        let (lanes, without) = (&mut self.lanes, &mut self.without_lane);
+        let (output, encoder) = (&mut self.output, &mut self.encoder);
         let first = lanes.len();
         self.session.take_new_lanes(|lane| {
             lanes.push(KnownLane { lane, name: String::new(), is_named: false, has_ended: false, wanted: 0 });
@@ -384,7 +383,7 @@ impl Drain {
             known.is_named = given.is_some();
             known.name = given.or_else(|| process::thread_name(tid)).unwrap_or_default();
             known.lane().shared.is_known.set(true);
-            tell_thread(encoder, &self.session, (number, tid, &known.name));
+            tell_thread((output, encoder), &self.session, (number, tid, &known.name));
         }
     }
 
@@ -399,7 +398,7 @@ impl Drain {
             if let Some(name) = name
                 && name != known.name
             {
-                tell_thread(&mut self.encoder, &self.session, (number, tid, &name));
+                tell_thread((&mut self.output, &mut self.encoder), &self.session, (number, tid, &name));
                 known.name = name;
             }
         }
@@ -491,7 +490,7 @@ impl Drain {
         let number = self.session.next_thread();
         self.without_lane.insert(tid, number);
         let name = process::thread_name(tid).unwrap_or_default();
-        tell_thread(&mut self.encoder, &self.session, (number, tid, &name));
+        tell_thread((&mut self.output, &mut self.encoder), &self.session, (number, tid, &name));
         number
     }
 
@@ -502,7 +501,8 @@ impl Drain {
         let counted = |count| Counted { count, first_ticks: first >> 8, last_ticks: self.points.now().max(first >> 8) };
         if taken.words < words.len() {
             self.session.counts.lose(LossReason::NotUnderstood, 1);
-            self.encoder.lost(&lost(LossReason::NotUnderstood, thread, counted(1)), &mut self.notes);
+            let lost = lost(LossReason::NotUnderstood, thread, counted(1));
+            self.output.lose(&mut self.encoder, &lost, &mut self.notes);
         }
         if taken.events == 0 {
             return;
@@ -516,7 +516,7 @@ impl Drain {
         let mut tell = |reason, thread, tally: &super::tally::Tally| {
             if let Some(counted) = tally.take() {
                 session.counts.lose(reason, counted.count);
-                self.encoder.lost(&lost(reason, thread, counted), &mut self.notes);
+                self.output.lose(&mut self.encoder, &lost(reason, thread, counted), &mut self.notes);
             }
         };
         tell(LossReason::NoMemory, 0, &session.no_memory);
@@ -546,6 +546,7 @@ impl Drain {
     fn forget_ended_lanes(&mut self) {
         self.lanes.retain(|known| {
             if known.has_ended && !self.output.is_failing() {
+                self.output.end_thread(known.lane().shared.number.get());
                 // SAFETY: its thread has ended, and all it recorded is taken.
                 unsafe { Lane::release(known.lane) };
                 return false;
@@ -556,7 +557,7 @@ impl Drain {
 }
 
 /// Tells the file and those who ask what a thread is.
-fn tell_thread(encoder: &mut Encoder, session: &Session, (number, tid, name): (u32, u32, &str)) {
-    encoder.thread(number, tid, name);
+fn tell_thread(to: (&mut Output, &mut Encoder), session: &Session, (number, tid, name): (u32, u32, &str)) {
+    to.0.thread(to.1, (number, tid, name));
     session.known_threads.tell(number, tid, name);
 }

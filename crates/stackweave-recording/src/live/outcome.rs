@@ -34,6 +34,8 @@ pub struct RecorderStats {
     pub lost: BTreeMap<LossReason, u64>,
     /// Bytes of memory for buffers: waiting, being filled, and free.
     pub buffer_bytes: usize,
+    /// In ring mode, bytes of events and of what they refer to that are kept.
+    pub ring_bytes: u64,
     /// Threads that have recorded so far.
     pub threads: u32,
     /// The last thing that went wrong with the file.
@@ -106,6 +108,7 @@ impl std::error::Error for FlushError {}
 pub(super) struct Counts {
     pub(super) events: AtomicU64,
     pub(super) bytes: AtomicU64,
+    pub(super) kept: AtomicU64,
     lost: [AtomicU64; 16],
     error: Mutex<Option<String>>,
 }
@@ -115,6 +118,7 @@ impl Counts {
         Self {
             events: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            kept: AtomicU64::new(0),
             lost: [const { AtomicU64::new(0) }; 16],
             error: Mutex::new(None),
         }

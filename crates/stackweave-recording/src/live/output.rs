@@ -74,6 +74,37 @@ impl Output {
         }
     }
 
+    /// Adds that events were lost.
+    pub(super) fn lose(&mut self, encoder: &mut Encoder, lost: &Lost, notes: &mut Vec<u8>) {
+        let Lost { reason, count, thread, first_ticks, last_ticks } = *lost;
+        match &mut self.target {
+            Target::Ring(ring) => ring.lose(reason, thread, Counted { count, first_ticks, last_ticks }),
+            Target::File(_) => encoder.lost(lost, notes),
+        }
+    }
+
+    /// Adds a thread, or gives it another name.
+    pub(super) fn thread(&mut self, encoder: &mut Encoder, (number, tid, name): (u32, u32, &str)) {
+        match &mut self.target {
+            Target::Ring(ring) => ring.name_thread(number, tid, name),
+            Target::File(_) => encoder.thread(number, tid, name),
+        }
+    }
+
+    /// A thread will not record again.
+    pub(super) fn end_thread(&mut self, number: u32) {
+        if let Target::Ring(ring) = &mut self.target {
+            ring.end_thread(number);
+        }
+    }
+
+    /// Takes the kinds that the encoder was told of, where they must not be dropped with other definitions.
+    pub(super) fn declare(&mut self, encoder: &mut Encoder) {
+        if let Target::Ring(ring) = &mut self.target {
+            encoder.definitions(ring.declared());
+        }
+    }
+
     /// Takes what was encoded, and leaves the buffers empty. `of` says which events are in it; `notes` are small
     /// blocks that are as little to be lost as definitions.
     pub(super) fn write(
@@ -85,13 +116,15 @@ impl Output {
     ) -> Result<(), FlushError> {
         let result = match &mut self.target {
             Target::Ring(ring) => {
-                ring.keep(&blocks.definitions);
-                ring.keep(notes);
+                ring.define(&blocks.definitions);
+                ring.define(notes);
                 if let Some(of) = of {
                     ring.add(std::mem::take(&mut blocks.events), of, std::mem::take(&mut blocks.nesting));
                     self.session.counts.events.fetch_add(of.count, Ordering::Relaxed);
                 }
                 ring.shrink(now);
+                change_generation(ring, encoder);
+                self.session.counts.kept.store(ring.kept_bytes(), Ordering::Relaxed);
                 Ok(())
             }
             Target::File(_) => self.write_to_file(encoder, (blocks, notes), of),
@@ -175,14 +208,19 @@ impl Output {
         (count, residual_ns, reason): (u64, u64, EndReason),
     ) -> Result<(), FlushError> {
         let Target::Ring(ring) = &mut self.target else { return Err(FlushError::NoRing) };
-        ring.keep(&first.definitions);
-        ring.keep(&behind.definitions);
-        let (mut head, mut tail) = (Vec::new(), Vec::new());
+        let (mut head, mut tail) = ([&first.definitions[..], &behind.definitions[..]].concat(), Vec::new());
+        for (number, tid, name) in ring.threads() {
+            encoder.thread(number, tid, name);
+        }
+        encoder.definitions(&mut head);
         for point in ring.points() {
             encoder.clock(point, &mut head);
         }
         head.extend_from_slice(&first.events);
         tail.extend_from_slice(&behind.events);
+        for (reason, thread, counted) in ring.lost() {
+            encoder.lost(&lost(reason, thread, counted), &mut tail);
+        }
         if let Some(overwritten) = ring.overwritten() {
             encoder.lost(&lost(LossReason::Ring, 0, overwritten), &mut tail);
         }
@@ -207,6 +245,20 @@ impl Output {
             self.session.counts.lose(LossReason::Ring, overwritten.count);
             self.session.counts.events.fetch_sub(overwritten.count, Ordering::Relaxed);
         }
+    }
+}
+
+/// Drops definitions whose numbers are given again, and begins new ones where there are many.
+fn change_generation(ring: &mut Ring, encoder: &mut Encoder) {
+    if encoder.overlaps_previous() {
+        ring.drop_previous();
+    }
+    if !ring.has_previous() {
+        encoder.forget_previous();
+    }
+    if ring.wants_generation() {
+        encoder.begin_generation();
+        ring.begin_generation();
     }
 }
 

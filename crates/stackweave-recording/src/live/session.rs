@@ -323,6 +323,7 @@ impl Session {
             bytes_written: self.counts.bytes.load(Ordering::Relaxed),
             lost: self.counts.lost(),
             buffer_bytes: self.pool.bytes(),
+            ring_bytes: self.counts.kept.load(Ordering::Relaxed),
             threads: self.threads.load(Ordering::Relaxed),
             error: self.counts.error(),
         }
