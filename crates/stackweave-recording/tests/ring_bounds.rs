@@ -105,7 +105,10 @@ fn names_and_stacks_without_end_are_those_of_the_events_that_are_left() {
             let frames: Vec<u32> = read.dictionary.frames_of(stack).collect();
             said == Some(&format!("GET /user/{which}"))
                 && frames.len() == 3
-                && frames.iter().zip([which, which / 100, 0]).all(|(found, which)| is_frame(read, (*found).into(), which))
+                && frames
+                    .iter()
+                    .zip([which, which / 100, 0])
+                    .all(|(found, which)| is_frame(read, (*found).into(), which))
         });
     });
 }

@@ -67,6 +67,16 @@ impl BlobTable {
         }
     }
 
+    /// Returns the id of the blob that these parts make, if it has one.
+    pub fn find(&self, parts: &[&[u8]]) -> Option<BlobId> {
+        self.index.find(hash(parts), |id| self.is(id, parts))
+    }
+
+    /// Returns the bytes of all blobs, with what is left empty at the ends of blocks.
+    pub fn used_bytes(&self) -> u64 {
+        self.bytes.used()
+    }
+
     /// The bytes of a blob. `None` if this table has not given out `id`.
     pub fn get(&self, id: BlobId) -> Option<&[u8]> {
         // Acquire: the bytes were written before their place.
@@ -90,7 +100,7 @@ impl BlobTable {
         BlobTableStats {
             blobs: self.len(),
             refused: self.refused.load(Ordering::Relaxed),
-            used_bytes: self.bytes.used(),
+            used_bytes: self.used_bytes(),
             mapped_bytes: self.index.mapped_bytes() + self.places.mapped_bytes() + self.bytes.mapped_bytes(),
         }
     }

@@ -8,12 +8,33 @@ use crate::blob_table::BlobTable;
 
 static LABELS: BlobTable = BlobTable::new();
 
+/// So many labels there are at most, and so many bytes of their text: a name that has a number in it must not fill the memory of
+/// a process that runs for long.
+pub const MOST_LABELS: u32 = 1 << 20;
+const MOST_BYTES: u64 = 64 << 20;
+/// What stands for every name beyond.
+pub const OTHER_NAMES: &str = "(other names: there are too many)";
+
 /// The frame that stands for this name; `filename` may be empty and `line` 0 where there is no such place. The same for
-/// equal ones, as long as the process lives. `None` if there is no memory for a new one.
+/// equal ones, as long as the process lives. Once there are [`MOST_LABELS`], or 64 MiB of their text, [`OTHER_NAMES`] stands for each new
+/// one. `None` if there is no memory for a new one.
 pub fn label(name: &str, filename: &str, line: u32) -> Option<RawFrame> {
     let length = u32::try_from(name.len()).ok()?;
     let parts: [&[u8]; 4] = [&line.to_le_bytes(), &length.to_le_bytes(), name.as_bytes(), filename.as_bytes()];
-    LABELS.intern(&parts).map(RawFrame::label)
+    let known = LABELS.find(&parts);
+    let id = match known {
+        None if LABELS.len() >= MOST_LABELS || LABELS.used_bytes() >= MOST_BYTES => other_names(),
+        None => LABELS.intern(&parts),
+        known => known,
+    };
+    id.map(RawFrame::label)
+}
+
+/// The one label that is made however many there are.
+#[cold]
+fn other_names() -> Option<BlobId> {
+    let length = u32::try_from(OTHER_NAMES.len()).ok()?;
+    LABELS.intern(&[&[0; 4], &length.to_le_bytes(), OTHER_NAMES.as_bytes()])
 }
 
 /// What a label says; `None` for other frames, and for a label that was never made here.

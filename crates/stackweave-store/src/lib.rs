@@ -26,7 +26,7 @@ pub use address_map::{AddressMap, AddressMapStats};
 pub use blob_table::{BlobTable, BlobTableStats};
 pub use caller_hashes::CallerHashes;
 pub use held::{Family, Held};
-pub use labels::{label, locate_label};
+pub use labels::{MOST_LABELS, OTHER_NAMES, label, locate_label};
 pub use mapped_file::{FileIdentity, MappedFile};
 pub use per_process::PerProcess;
 pub use stack_hash::StackHasher;

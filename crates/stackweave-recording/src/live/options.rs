@@ -60,7 +60,7 @@ pub enum WhenFull {
 /// How much a flight recorder keeps; what passes either limit is dropped, oldest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ring {
-    /// So many bytes of events, as they would be in the file.
+    /// So many bytes of events, as they would be in the file; with what they refer to, 64 KiB more.
     pub bytes: Option<u64>,
     /// The events of so many seconds.
     pub seconds: Option<f64>,

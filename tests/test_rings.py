@@ -1,0 +1,65 @@
+"""A flight recorder stays within its bytes, whatever names and stacks come by."""
+
+import os
+
+import stackweave
+from tests.memory_support import MemoryCase, figures_of_library
+
+MEGABYTE = 1_000_000
+#: What the documentation allows beyond the ring's bytes, and one buffer of events with its names.
+BEYOND = (64 << 10) + 300_000
+NAMES = 400_000
+
+
+class Bounds(MemoryCase):
+    def test_names_that_never_repeat(self):
+        script = f"""
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+with stackweave.Recording(sys.argv[1], ring="1MB") as recording:
+    for number in range({NAMES}):
+        recording.instant(f"GET /user/{{number}}", stack=False)
+        if number == {NAMES // 4}:
+            recording.flush()
+            before = resident()
+    recording.flush()
+    print(resident() - before)
+"""
+        grown = int(self.run_program(script))
+        # The table of all names of the process is the rest: it has some 40 bytes for each, and is limited itself.
+        self.assertLess(grown, 32 << 20)
+        self.assertLess(os.path.getsize(self.path), MEGABYTE + BEYOND)
+        names = [event.name for event in stackweave.open(self.path).events()]
+        self.assertEqual(names, [f"GET /user/{number}" for number in range(NAMES - len(names), NAMES)])
+        self.assertGreater(len(names), 10_000)
+
+    def test_calls_of_functions_that_are_made_again_and_again(self):
+        script = """
+with stackweave.trace(sys.argv[1], ring="200KB"):
+    for number in range(8_000):
+        namespace = {}
+        exec(f"def step_{number}(): pass", namespace)
+        namespace[f"step_{number}"]()
+"""
+        self.run_program(script)
+        self.assertLess(os.path.getsize(self.path), 200_000 + BEYOND)
+        opened = stackweave.open(self.path)
+        steps = {row.function.rpartition(".")[2]: row.calls for row in opened.top(measure="time", all=True)}
+        steps = {name: calls for name, calls in steps.items() if name.startswith("step_")}
+        self.assertEqual(steps, {f"step_{number}": 1 for number in range(8_000 - len(steps), 8_000)})
+        self.assertGreater(len(steps), 100)
+
+    def test_figures_of_memory_are_whole_in_every_dump(self):
+        count = 30_000
+        script = f"""
+with memory(ring="100KB") as recording:
+    for number in range({count}):
+        library.give(take(100))
+        if number % 10_000 == 0:
+            recording.dump()
+"""
+        self.run_program(script)
+        opened = stackweave.open(self.path)
+        self.assertEqual(figures_of_library(opened.memory())["allocations"], count)
+        self.assertLess(os.path.getsize(self.path), 100_000 + BEYOND)
