@@ -1,6 +1,6 @@
 //! SIGTERM and SIGHUP with their default action leave recordings that are whole and closed, and end the process as ever.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what fails here fails the test")]
 
 mod recorded;
 
@@ -76,7 +76,7 @@ fn churn(recorder: &Recorder) -> ! {
         for which in 0.. {
             recorder.record(mark, &[who, which]);
             // The signal may come in the middle of an allocation, with the allocator's lock held.
-            drop(std::hint::black_box(vec![0_u8; 1 + (which as usize * 37) % 5_000]));
+            drop(std::hint::black_box(vec![0_u8; 1 + usize::try_from(which * 37 % 5_000).unwrap()]));
         }
     };
     thread::scope(|scope| {

@@ -1,7 +1,7 @@
 //! A thread that waits for room never waits for ever: the writer may need a lock that this very thread holds, and there may be
 //! no memory.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what fails here fails the test")]
 
 mod recorded;
 
@@ -76,27 +76,27 @@ fn record_without_memory(folder: &Path) {
     let recorder = start(Options { memory: 4 * CHUNK, ..Options::new(folder.join("out.swv")) });
     let mark = mark(&recorder);
     recorder.record(mark, &[0, 0]);
-    let (begin, begun) = mpsc::channel::<()>();
+    let (go, wait) = mpsc::channel::<()>();
     let (tell, told) = mpsc::channel();
     let other = thread::spawn({
         let recorder = recorder.clone();
         move || {
-            begun.recv().unwrap();
+            wait.recv().unwrap();
             (0..10).for_each(|which| recorder.record(mark, &[1, which]));
             tell.send(()).unwrap();
-            begun.recv().unwrap();
+            wait.recv().unwrap();
             recorder.record(mark, &[1, 10]);
         }
     });
     recorder.flush().unwrap();
     // Enough for what a thread needs to be known, not enough for a buffer.
     limit_address_space(24 << 10);
-    begin.send(()).unwrap();
+    go.send(()).unwrap();
     told.recv_timeout(Duration::from_secs(40)).expect("a thread without memory goes on");
     // A thread that has a buffer gets it back from the writer.
     (1..MANY).for_each(|which| recorder.record(mark, &[0, which]));
     limit_address_space(1 << 30);
-    begin.send(()).unwrap();
+    go.send(()).unwrap();
     other.join().unwrap();
     let summary = recorder.stop();
     assert_eq!((summary.events, summary.lost.get(&LossReason::NoMemory)), (MANY + 1, Some(&10)), "{summary:?}");

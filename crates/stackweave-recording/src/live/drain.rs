@@ -557,7 +557,11 @@ impl Drain {
 }
 
 /// Tells the file and those who ask what a thread is.
-fn tell_thread(to: (&mut Output, &mut Encoder), session: &Session, (number, tid, name): (u32, u32, &str)) {
-    to.0.thread(to.1, (number, tid, name));
+fn tell_thread(
+    (output, encoder): (&mut Output, &mut Encoder),
+    session: &Session,
+    (number, tid, name): (u32, u32, &str),
+) {
+    output.thread(encoder, (number, tid, name));
     session.known_threads.tell(number, tid, name);
 }

@@ -204,7 +204,7 @@ impl Session {
         if chunk.is_err() && is_unwaiting() {
             return self.pool.take_beyond();
         }
-        let mut waited = Wait::begin(self.pool.returns());
+        let mut patience = Wait::begin(self.pool.returns());
         while let Err(refusal) = chunk
             && !self.is_closed()
         {
@@ -216,7 +216,7 @@ impl Session {
                 Some(waiter) => waiter(&mut wait),
                 None => wait(),
             }
-            if chunk.is_err() && waited.is_over(self.pool.returns(), &self.activity) {
+            if chunk.is_err() && patience.is_over(self.pool.returns(), &self.activity) {
                 return self.pool.take_beyond();
             }
         }

@@ -37,13 +37,17 @@ static TIMER: AtomicUsize = AtomicUsize::new(0);
 /// Installs the handler where signals have their default action.
 pub(super) fn watch() {
     make_timer();
-    SIGNALS.iter().for_each(|signal| install(*signal));
+    for signal in SIGNALS {
+        install(signal);
+    }
 }
 
 /// Restores the default action where the handler is still ours, unless a writer answers signals.
 pub(super) fn unwatch() {
     if !doorbells::is_anyone_answering() {
-        SIGNALS.iter().for_each(|signal| uninstall(*signal));
+        for signal in SIGNALS {
+            uninstall(signal);
+        }
     }
 }
 
