@@ -55,3 +55,16 @@ with stackweave.Recording(sys.argv[1], memory="64KiB") as recording:
 """
         self.run_program(INSIDE + script)
         self.assertEqual(stackweave.open(self.path).info()["processes"][0]["events"], MANY)
+
+    def test_a_flush_and_a_stop(self):
+        script = f"""
+def work():
+    for number in range(100):
+        recording.instant("step", stack=True)
+    recording.flush()
+    recording.stop()
+recording = stackweave.Recording(sys.argv[1]).start()
+inside_the_loader(work)
+"""
+        self.run_program(INSIDE + script)
+        self.assertEqual(stackweave.open(self.path).info()["processes"][0]["events"], 100)

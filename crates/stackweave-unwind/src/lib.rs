@@ -43,6 +43,7 @@
 )]
 
 mod captured;
+mod loader_locks;
 mod stats;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
@@ -56,6 +57,7 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 
 pub use captured::{Captured, LastStackMark};
+pub use loader_locks::{LoaderLocks, MutexParts};
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub use platform::fuzzing;
@@ -118,7 +120,8 @@ pub fn prepare() {
 }
 
 /// The modules that are loaded now: what [`CodeAddress`]es lie in, and which files they came from. Asks the
-/// loader, allocates, and is not for signal handlers.
+/// loader, allocates, and is not for signal handlers. If another thread keeps the loader's list locked for half a second, as in a
+/// callback of `dl_iterate_phdr` that waits for the caller, the modules are those that were known before.
 pub fn modules() -> ModuleList {
     platform::modules()
 }
@@ -127,6 +130,12 @@ pub fn modules() -> ModuleList {
 /// reading only, by volatile loads; it never goes away. None where it was not found.
 pub fn loads_counter() -> Option<NonNull<u64>> {
     platform::loads_counter()
+}
+
+/// Where the loader's locks are, if they were found. For those who are called by others' code, and may be called with one of them
+/// held.
+pub fn loader_locks() -> Option<LoaderLocks> {
+    platform::loader_locks()
 }
 
 /// Totals over all threads since the process began.

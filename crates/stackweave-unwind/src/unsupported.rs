@@ -75,6 +75,10 @@ pub(crate) fn loads_counter() -> Option<NonNull<u64>> {
     None
 }
 
+pub(crate) const fn loader_locks() -> Option<crate::loader_locks::LoaderLocks> {
+    None
+}
+
 pub(crate) fn stats() -> Stats {
     Stats::none(UnloadWatch::NeverUnloads)
 }

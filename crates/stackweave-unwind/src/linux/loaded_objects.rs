@@ -8,6 +8,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::platform::arch::thread_control_block;
+use crate::platform::list_lock;
 
 pub(crate) type Visit = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
 
@@ -40,16 +41,19 @@ pub(crate) unsafe fn visit_loaded_objects(visit: Visit, data: *mut c_void) -> bo
     true
 }
 
-/// The same for who can wait, and needs an answer.
+/// The same for who can wait. Returns false if another thread keeps the list locked: it may wait for this one.
 ///
 /// # Safety
 /// As for [`visit_loaded_objects`].
-pub(crate) unsafe fn visit_patiently(visit: Visit, data: *mut c_void) {
+pub(crate) unsafe fn visit_patiently(visit: Visit, data: *mut c_void) -> bool {
     take_turns_with_forks();
     begin_turn(LONG, || std::thread::sleep(PAUSE));
-    // SAFETY: passed on to the caller.
-    unsafe { libc::dl_iterate_phdr(Some(visit), data) };
+    let is_visited = list_lock::with_list(|| {
+        // SAFETY: passed on to the caller.
+        unsafe { libc::dl_iterate_phdr(Some(visit), data) };
+    });
     end_turn();
+    is_visited
 }
 
 /// Whether it is the calling thread's turn, after so many attempts.

@@ -10,6 +10,7 @@ mod counters;
 pub mod fuzzing;
 mod general;
 mod last_stack;
+mod list_lock;
 mod loaded_objects;
 mod loader;
 mod lookup;
@@ -39,7 +40,7 @@ pub(crate) use module_list::modules;
 pub use registered_code::{RegisteredCode, register_code};
 pub use thread_memory::ThreadMemory;
 pub(crate) use thread_state::stats;
-pub(crate) use unload_watch::loads_counter;
+pub(crate) use unload_watch::{loader_locks, loads_counter};
 
 #[inline(always)]
 pub(crate) fn capture(frames: &mut [CodeAddress], skip: usize) -> Captured {

@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_int, c_void};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 use stackweave_core::{BuildId, Module, ModuleList};
 
@@ -14,9 +15,21 @@ use crate::platform::loaded_objects::visit_patiently;
 pub(crate) fn modules() -> ModuleList {
     let mut modules: Vec<Module> = Vec::new();
     // SAFETY: the callback fits and `modules` outlives the call.
-    unsafe { visit_patiently(add, (&raw mut modules).cast()) };
-    ModuleList::new(modules)
+    let is_whole = unsafe { visit_patiently(add, (&raw mut modules).cast()) };
+    // Only tried: a forked child may find it locked by a thread that it does not have.
+    let mut last = LAST.try_lock().ok();
+    if !is_whole {
+        return last.and_then(|last| last.clone()).unwrap_or_default();
+    }
+    let modules = ModuleList::new(modules);
+    if let Some(last) = &mut last {
+        **last = Some(modules.clone());
+    }
+    modules
 }
+
+/// What was found last, for those who ask while the loader's list is locked.
+static LAST: Mutex<Option<ModuleList>> = Mutex::new(None);
 
 unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, modules: *mut c_void) -> c_int {
     // SAFETY: the loader passes valid data, and `modules` is what is given above.
@@ -89,6 +102,23 @@ mod tests {
         assert!(library.name().starts_with("libc.so") || library.name().starts_with("libc-"), "{library:?}");
         assert_eq!(library.build_id.as_ref().map(|id| id.as_bytes().len()), Some(20));
         assert!(modules.as_slice().iter().any(|module| module.name() == "[vdso]"), "{modules:?}");
+    }
+
+    #[test]
+    fn a_list_that_another_thread_keeps_locked_is_not_waited_for() {
+        unsafe extern "C" fn ask_elsewhere(_: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+            let (answer, answered) = std::sync::mpsc::channel();
+            std::thread::spawn(move || answer.send(modules()));
+            // SAFETY: what is given below.
+            unsafe { *found.cast() = answered.recv_timeout(core::time::Duration::from_secs(60)).ok() };
+            1
+        }
+        crate::platform::unload_watch::kind();
+        let known = modules();
+        let mut found: Option<ModuleList> = None;
+        // SAFETY: the callback fits, and `found` outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(ask_elsewhere), (&raw mut found).cast()) };
+        assert_eq!(found.map(|found| found.as_slice().len()), Some(known.as_slice().len()));
     }
 
     #[test]

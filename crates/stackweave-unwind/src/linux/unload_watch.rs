@@ -13,6 +13,8 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
+use crate::loader_locks::LoaderLocks;
+use crate::platform::list_lock;
 use crate::platform::loaded_objects::{visit_loaded_objects, visit_patiently};
 use crate::platform::registered_code;
 use crate::stats::UnloadWatch;
@@ -57,6 +59,11 @@ pub(crate) fn loads_counter() -> Option<NonNull<u64>> {
     (kind() == UnloadWatch::Counters).then(|| NonNull::new(LOADS.load(Ordering::Relaxed))).flatten()
 }
 
+/// The loader's locks, where they were found.
+pub(crate) fn loader_locks() -> Option<LoaderLocks> {
+    (kind() == UnloadWatch::Counters).then(list_lock::known).flatten()
+}
+
 fn find_kind() -> UnloadWatch {
     if !cfg!(target_env = "gnu") || cfg!(target_feature = "crt-static") {
         return UnloadWatch::NeverUnloads;
@@ -64,6 +71,7 @@ fn find_kind() -> UnloadWatch {
     let Some((loads, loaded)) = find_counters() else { return UnloadWatch::AskLoader };
     LOADS.store(loads.cast_mut(), Ordering::Relaxed);
     LOADED.store(loaded.cast_mut(), Ordering::Relaxed);
+    list_lock::find(loads);
     UnloadWatch::Counters
 }
 

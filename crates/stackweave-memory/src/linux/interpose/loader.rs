@@ -1,23 +1,21 @@
 //! The loader's counter of loads, and its two locks.
 //!
 //! glibc holds one recursive lock from the begin of a `dlopen` to its end, constructors included, and another while its list of
-//! modules changes or is walked. Both lie in `_rtld_global`, one after the other, shortly before the counter. The second is
-//! known by its owner while `dl_iterate_phdr` calls back; the first lies before it.
+//! modules changes or is walked: `stackweave_unwind::loader_locks` finds both.
 //!
 //! Who has the first finds every module bound, but for those that its own thread is loading. In a hook they are only
 //! tried: a hook never waits for the loader.
 
-use core::ffi::{c_int, c_void};
 use core::ptr;
 
-type Mutex = libc::pthread_mutex_t;
+use stackweave_unwind::{LoaderLocks, MutexParts};
 
 /// What is known of the loader.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loader {
     /// Changes with every load. Null: not found.
     pub(super) loads: *const u64,
-    locks: Option<Locks>,
+    locks: Option<LoaderLocks>,
 }
 
 // SAFETY: the pointers are to data of the loader, which never goes away and is for all threads.
@@ -25,39 +23,16 @@ unsafe impl Send for Loader {}
 // SAFETY: as above.
 unsafe impl Sync for Loader {}
 
-#[derive(Clone, Copy, Debug)]
-struct Locks {
-    /// Held while modules are loaded and unloaded.
-    load: *mut Mutex,
-    /// Held while the list of modules changes or is walked.
-    list: *mut Mutex,
-}
-
-// SAFETY: as above.
-unsafe impl Send for Locks {}
-// SAFETY: as above.
-unsafe impl Sync for Locks {}
-
-/// The parts of a `pthread_mutex_t` that its ABI fixes.
-#[repr(C)]
-struct MutexParts {
-    lock: i32,
-    count: u32,
-    owner: i32,
-    users: u32,
-    kind: i32,
-}
-
 impl Loader {
     pub(super) fn find() -> Self {
         let loads = stackweave_unwind::loads_counter().map_or(ptr::null(), |loads| loads.as_ptr().cast_const());
-        Self { loads, locks: find_locks(loads) }
+        Self { loads, locks: stackweave_unwind::loader_locks() }
     }
 
     /// In a forked child: frees the lock of the list if a thread had it that is not there, as glibc does with the other.
     pub(super) fn free_list_in_child(&self) {
         let Some(locks) = self.locks else { return };
-        let parts = locks.list.cast::<MutexParts>();
+        let parts = locks.list;
         // SAFETY: a mutex of the loader, in a process with one thread. The forking thread does not walk the list: it is in
         // `fork`, which no walk of ours calls; so whoever had it is gone.
         unsafe {
@@ -84,7 +59,7 @@ impl Loader {
             return Settled { load: None, list: None };
         };
         // SAFETY: a mutex of the loader.
-        let is_held = unsafe { libc::pthread_mutex_lock(locks.load) } == 0;
+        let is_held = unsafe { libc::pthread_mutex_lock(locks.load.cast()) } == 0;
         Settled { load: is_held.then(|| Held::new(locks.load)), list: Some(locks.list) }
     }
 
@@ -96,37 +71,37 @@ impl Loader {
         let me = unsafe { libc::gettid() };
         [locks.load, locks.list].into_iter().any(|lock| {
             // SAFETY: a mutex of the loader; the owner is a word, and it is ours only if this thread has put it there.
-            unsafe { (&raw const (*lock.cast::<MutexParts>()).owner).read_volatile() == me }
+            unsafe { (&raw const (*lock).owner).read_volatile() == me }
         })
     }
 }
 
 /// A lock of the loader that this thread has.
 #[derive(Debug)]
-pub(super) struct Held<'a>(*mut Mutex, core::marker::PhantomData<&'a Loader>);
+pub(super) struct Held<'a>(*mut MutexParts, core::marker::PhantomData<&'a Loader>);
 
 impl Held<'_> {
-    fn new(mutex: *mut Mutex) -> Self {
+    fn new(mutex: *mut MutexParts) -> Self {
         Self(mutex, core::marker::PhantomData)
     }
 
     /// Whether this thread had it before.
     fn is_inner(&self) -> bool {
         // SAFETY: the mutex is the loader's, and held: the count is ours.
-        unsafe { (*self.0.cast::<MutexParts>()).count > 1 }
+        unsafe { (*self.0).count > 1 }
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         // SAFETY: this thread has it.
-        unsafe { libc::pthread_mutex_unlock(self.0) };
+        unsafe { libc::pthread_mutex_unlock(self.0.cast()) };
     }
 }
 
-fn try_lock<'a>(mutex: *mut Mutex) -> Option<Held<'a>> {
+fn try_lock<'a>(mutex: *mut MutexParts) -> Option<Held<'a>> {
     // SAFETY: a mutex of the loader.
-    (unsafe { libc::pthread_mutex_trylock(mutex) } == 0).then(|| Held::new(mutex))
+    (unsafe { libc::pthread_mutex_trylock(mutex.cast()) } == 0).then(|| Held::new(mutex))
 }
 
 /// Both locks.
@@ -148,7 +123,7 @@ impl Inside<'_> {
 #[derive(Debug)]
 pub(super) struct Settled<'a> {
     load: Option<Held<'a>>,
-    list: Option<*mut Mutex>,
+    list: Option<*mut MutexParts>,
 }
 
 impl<'a> Settled<'a> {
@@ -181,50 +156,10 @@ pub(super) enum List<'a> {
     Walked,
 }
 
-struct Search {
-    loads: *const u64,
-    first: *const u8,
-    found: Option<Locks>,
-}
-
-fn find_locks(loads: *const u64) -> Option<Locks> {
-    if loads.is_null() {
-        return None;
-    }
-    // SAFETY: dlsym with a literal name.
-    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr()) };
-    let mut search = Search { loads, first: global.cast_const().cast(), found: None };
-    // SAFETY: the callback fits and `search` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(match_locks), (&raw mut search).cast()) };
-    search.found
-}
-
-unsafe extern "C" fn match_locks(_: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-    /// So many locks may lie between the list's and the counter, and that one itself.
-    const AWAY: usize = 3;
-    // SAFETY: `search` is what `find_locks` passed.
-    let search = unsafe { &mut *search.cast::<Search>() };
-    // SAFETY: no preconditions.
-    let me = unsafe { libc::gettid() };
-    let parts = |away: usize| {
-        let address = search.loads.addr().checked_sub(away * size_of::<Mutex>())?;
-        let mutex = search.loads.cast::<MutexParts>().with_addr(address);
-        // SAFETY: checked to lie in `_rtld_global`, which begins at `first` and reaches to the counter.
-        (address >= search.first.addr()).then(|| unsafe { (mutex.cast_mut(), mutex.read_volatile()) })
-    };
-    let is_recursive = |parts: &MutexParts| parts.kind == libc::PTHREAD_MUTEX_RECURSIVE;
-    for away in 1..=AWAY {
-        let (Some((list, ours)), Some((load, before))) = (parts(away), parts(away + 1)) else { return 1 };
-        if is_recursive(&ours) && ours.owner == me && is_recursive(&before) {
-            search.found = Some(Locks { load: load.cast(), list: list.cast() });
-            return 1;
-        }
-    }
-    1
-}
-
 #[cfg(test)]
 mod tests {
+    use core::ffi::{c_int, c_void};
+
     use super::*;
 
     #[test]
