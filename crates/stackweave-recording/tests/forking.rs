@@ -16,6 +16,7 @@ use recorded::{Read, STACKS, mark, start};
 use stackweave_core::NoNames;
 use stackweave_recording::file::EndReason;
 use stackweave_recording::live::{Options, Recorder, Summary};
+use stackweave_recording::read::first_start;
 use stackweave_testkit::child::{self, in_own_process};
 
 /// Forks; the child runs `inside` and ends without a word. Gives its number.
@@ -83,6 +84,46 @@ fn a_child_has_a_file_of_its_own_and_so_has_its_child() {
         assert_eq!((range(&read, 0), read.count(), read.start.forked_from), ((0, 14), 15, None));
     });
     assert!(folder.is_none_or(|folder| folder.paths().len() == 3));
+}
+
+#[test]
+fn a_child_that_can_not_make_its_file_says_so_and_its_parent_counts_it() {
+    let folder = in_own_process("a_child_that_can_not_make_its_file_says_so_and_its_parent_counts_it", |folder| {
+        let inner = folder.join("inner");
+        std::fs::create_dir(&inner).unwrap();
+        let recorder = start(Options::new(inner.join("out.swv")));
+        let mark = mark(&recorder);
+        recorder.record(mark, &[0, 0]);
+        std::fs::rename(&inner, folder.join("moved")).unwrap();
+        let child = fork(|| {
+            assert_eq!(recorder.failure(), None);
+            recorder.record(mark, &[1, 1]);
+            let why = recorder.failure().unwrap();
+            assert!(why.contains("its folder does not exist"), "{why}");
+            assert_eq!(recorder.stats().error.as_ref(), Some(&why));
+            let grandchild = fork(|| {
+                assert_eq!(recorder.failure(), None, "it has not tried yet");
+                assert_eq!(recorder.stop().error, None);
+            });
+            wait_for(grandchild);
+            assert_eq!(recorder.stop(), Summary { error: Some(why), ..Summary::default() });
+        });
+        wait_for(child);
+        std::fs::rename(folder.join("moved"), &inner).unwrap();
+        let other = fork(|| {
+            recorder.record(mark, &[2, 2]);
+            assert_eq!(recorder.failure(), None);
+            let own = first_start(&recorder.path()).unwrap();
+            assert_eq!(own.pid, std::process::id());
+            assert!(own.run().is_some());
+            assert_eq!(own.run(), first_start(&inner.join("out.swv")).unwrap().run());
+        });
+        wait_for(other);
+        assert_eq!((recorder.failure(), recorder.unrecorded_children()), (None, 1));
+        let summary = recorder.stop();
+        assert_eq!((summary.error, summary.events), (None, 1));
+    });
+    assert!(folder.is_none_or(|folder| folder.paths().len() == 1));
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn a_merged_file_reads_as_its_parts_do() {
     let parts = Recording::open(folder.path()).unwrap();
     let target = folder.path().join("all.swv");
     let mut told = vec![];
-    let summary = merge_to(&parts, &target, &mut |bytes| told.push(bytes)).unwrap();
+    let summary = merge_to(&parts, &target, Existing::Keep, &mut |bytes| told.push(bytes)).unwrap();
     let merged = Recording::open(&target).unwrap();
     assert_eq!(contents(&merged), contents(&parts));
     for (a, b) in merged.processes().iter().zip(parts.processes()) {

@@ -96,6 +96,14 @@ mod tag {
 }
 
 impl Start {
+    /// What the option is called that all processes of one run have in common.
+    pub const RUN: &'static str = "run";
+
+    /// Returns the run that the recording belongs to: that of the program and of all processes that it has started.
+    pub fn run(&self) -> Option<&str> {
+        self.options.iter().find(|(name, _)| name == Self::RUN).map(|(_, run)| run.as_str())
+    }
+
     /// The payload of a Start block. What is empty or 0 is left out.
     pub fn payload(&self) -> Vec<u8> {
         let mut out = Vec::new();

@@ -1,7 +1,8 @@
 //! Takes events out of the lanes, and has them encoded and written.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::thread;
@@ -208,8 +209,13 @@ impl Drain {
         }
     }
 
-    /// Writes the ring to a file.
-    pub(super) fn dump(&mut self, path: &Path, reason: EndReason) -> Result<(), FlushError> {
+    /// Gives the file its name, if it has none yet.
+    pub(super) fn publish(&mut self, path: &Path) -> io::Result<()> {
+        self.output.publish(path)
+    }
+
+    /// Writes the ring to a file. Returns which.
+    pub(super) fn dump(&mut self, path: &Path, reason: EndReason) -> Result<PathBuf, FlushError> {
         if reason == EndReason::Dumped {
             self.observing.dump(self.points.now());
         }

@@ -2,12 +2,13 @@
 //!
 //! Finding the calling thread's lane is async-signal-safe, but for the first event of a forked child.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{env, ptr, thread};
 
+use super::children::Unrecorded;
 use super::fork;
 use super::gaps;
 use super::lane::Lane;
@@ -35,6 +36,9 @@ pub(super) struct Inner {
     /// The generation that has begun, or is beginning, its own session.
     generation: AtomicU64,
     is_stopped: AtomicBool,
+    /// Why a forked child could not begin, and its generation.
+    failure: Mutex<Option<(u64, String)>>,
+    pub(super) unrecorded: Unrecorded,
     pub(super) setting: Setting,
 }
 
@@ -55,6 +59,8 @@ impl Inner {
             session: AtomicPtr::new(session),
             generation,
             is_stopped: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            unrecorded: Unrecorded::new(),
             setting,
         });
         fork::stop_at_exit(Arc::downgrade(&inner));
@@ -160,7 +166,7 @@ impl Inner {
         }
         let parent = self.last_session();
         let setting = Setting { is_beside: true, ..self.setting.clone() };
-        let begun = Session::begin(&setting, Some(parent.pid())).ok();
+        let begun = Session::begin(&setting, Some(parent.pid())).map_err(|error| self.fail(error.to_string())).ok();
         match &begun {
             Some(session) => {
                 let key = Arc::as_ptr(session).addr();
@@ -180,6 +186,18 @@ impl Inner {
             return None;
         }
         begun
+    }
+
+    /// Keeps why this process can't record, for its summary, and lets the others know.
+    fn fail(&self, why: String) {
+        self.unrecorded.add();
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some((fork::generation(), why));
+    }
+
+    /// Why this process records nothing, if it could not begin.
+    pub(super) fn failure(&self) -> Option<String> {
+        let kept = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().filter(|(of, _)| *of == fork::generation()).map(|(_, why)| why.clone())
     }
 
     fn wait_for_other_thread(&self) -> Option<Arc<Session>> {
@@ -211,7 +229,9 @@ impl Inner {
     pub(super) fn stop(&self) -> Summary {
         self.active.store(NOTHING, Ordering::SeqCst);
         let is_first = !self.is_stopped.swap(true, Ordering::SeqCst);
-        let Some(session) = self.own_session() else { return Summary::default() };
+        let Some(session) = self.own_session() else {
+            return Summary { error: self.failure(), ..Summary::default() };
+        };
         if is_first {
             self.forget_environment();
             // What goes wrong is in the summary.

@@ -8,6 +8,7 @@
 
 mod activity;
 mod announcement;
+mod children;
 mod chunk;
 mod chunk_start;
 mod doorbells;
@@ -41,6 +42,7 @@ mod termination;
 mod thread_words;
 mod unwaiting;
 mod writer;
+mod written_files;
 
 pub use chunk_start::{ChunkHook, ChunkStart};
 pub use gaps::gaps;

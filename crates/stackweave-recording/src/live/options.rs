@@ -36,8 +36,14 @@ pub struct Options {
     /// Whether SIGTERM and SIGHUP, where they have their default action, first have the recording written and closed.
     /// The environment variable `STACKWEAVE_SIGNALS=off` says no for all recordings of a process.
     pub handle_signals: bool,
-    /// Whether a file that is there already may be replaced.
+    /// Whether a file that is there already may be replaced. It stays until the new one takes its name.
     pub overwrite: bool,
+    /// Whether the file gets its name only by [`Recorder::publish`](super::Recorder::publish): for who has more to begin, and wants to
+    /// leave nothing, and an older file as it was, if that fails.
+    pub named_later: bool,
+    /// Which run of a program the recording belongs to. It is the same in forked children and in programs that are started from
+    /// there, and tells their files from those of earlier runs. `None`: a new one.
+    pub run: Option<u64>,
     /// Whose ticks events get; `None`: the best clock of this machine. With [`ClockSource::Monotonic`] a tick is a nanosecond, for
     /// who gives times of its own ([`Recorder::record_at`](super::Recorder::record_at)). Programs that are started choose for themselves.
     pub clock: Option<ClockSource>,
@@ -85,6 +91,8 @@ impl Options {
             waits_plainly: false,
             handle_signals: true,
             overwrite: false,
+            named_later: false,
+            run: None,
             clock: None,
             python: None,
             extra: BTreeMap::new(),
@@ -107,6 +115,7 @@ impl Options {
             u64::try_from(self.flush_every.as_micros()).unwrap_or(u64::MAX),
             ring.bytes.unwrap_or(u64::MAX),
             ring.seconds.map_or(u64::MAX, f64::to_bits),
+            self.run.unwrap_or(u64::MAX),
         ];
         for number in numbers {
             text.push(SEPARATOR);
@@ -119,11 +128,11 @@ impl Options {
 
     /// The inverse of [`Options::to_environment`]; `None` if it is something else.
     pub(super) fn from_environment(text: &OsStr) -> Option<Self> {
-        let mut parts = text.as_bytes().splitn(6, |byte| *byte == SEPARATOR);
+        let mut parts = text.as_bytes().splitn(7, |byte| *byte == SEPARATOR);
         let flags = parts.next()?;
         let &[is_ring, dump_at_exit, follow_forks, drops, waits_plainly] = flags else { return None };
         let mut number = || str::from_utf8(parts.next()?).ok()?.parse::<u64>().ok();
-        let (memory, flush, bytes, seconds) = (number()?, number()?, number()?, number()?);
+        let (memory, flush, bytes, seconds, run) = (number()?, number()?, number()?, number()?, number()?);
         let given = |value: u64| (value != u64::MAX).then_some(value);
         let ring = Ring { bytes: given(bytes), seconds: given(seconds).map(f64::from_bits) };
         Some(Self {
@@ -135,6 +144,7 @@ impl Options {
             follow_forks: follow_forks == b'1',
             subprocesses: true,
             waits_plainly: waits_plainly == b'1',
+            run: given(run),
             ..Self::new(OsStr::from_bytes(parts.next()?))
         })
     }
@@ -166,6 +176,7 @@ mod tests {
             when_full: WhenFull::Drop,
             follow_forks: false,
             flush_every: Duration::from_micros(77),
+            run: Some(0xfeed),
             ..Options::new(OsStr::from_bytes(b"/data;1/\xff out.swv"))
         };
         assert_eq!(Options::from_environment(&options.to_environment()), Some(options.clone()));
@@ -175,7 +186,7 @@ mod tests {
         assert_eq!(Options::from_environment(&options.to_environment()), Some(options.clone()));
         options.ring = Some(Ring { bytes: None, seconds: None });
         assert_eq!(Options::from_environment(&options.to_environment()), Some(options));
-        for other in ["", "00000", "00000;1;2;3;4", "00;1;2;3;4;p", "00000;1;x;3;4;p"] {
+        for other in ["", "00000", "00000;1;2;3;4;5", "00;1;2;3;4;5;p", "00000;1;x;3;4;5;p", "00000;1;2;3;4;p"] {
             assert_eq!(Options::from_environment(OsStr::new(other)), None, "{other}");
         }
     }

@@ -1,6 +1,7 @@
 //! What threads ask of the writer.
 
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
@@ -23,6 +24,8 @@ pub(super) enum Order {
     RecordFor(u32, Vec<u64>, Sender<()>),
     /// Write the ring to this file, or to the recording's own.
     Dump(Option<PathBuf>, Sender<Result<PathBuf, FlushError>>),
+    /// Give the file its name.
+    Publish(Sender<io::Result<()>>),
     /// Ask the observer, and write what it notes by that.
     Ask(Question, Sender<()>),
     /// Write all, and end.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use stackweave_store::output::{Existing, is_stream, numbered};
+
 use super::activity::Doing;
 use super::file_sink::FileSink;
 use super::options::path_of_process;
@@ -29,6 +31,8 @@ pub(super) struct Output {
     owed: Vec<u8>,
     retry_at: Option<Instant>,
     retry_after: Duration,
+    /// What a dump does with files of others.
+    existing: Existing,
 }
 
 #[derive(Debug)]
@@ -48,13 +52,15 @@ impl Output {
             let path = free_path(setting, session.pid())?;
             (Target::Ring(Ring::new(limits, ticks_per_second, start, session.first_point)), path, Vec::new())
         } else {
-            let (file, path) = create(setting, session.pid(), &start)?;
+            let (file, path) = create(session, setting, &start)?;
             session.counts.bytes.store(file.length(), Ordering::Relaxed);
             let owed = if file.length() == 0 { start } else { Vec::new() };
             (Target::File(file), path, owed)
         };
         let retry_after = setting.options.flush_interval();
-        Ok((Self { session: Arc::clone(session), target, unwritten: None, owed, retry_at: None, retry_after }, path))
+        let session = Arc::clone(session);
+        let existing = Existing::from_overwrite(setting.options.overwrite && !setting.is_beside);
+        Ok((Self { session, target, unwritten: None, owed, retry_at: None, retry_after, existing }, path))
     }
 
     pub(super) const fn is_ring(&self) -> bool {
@@ -199,14 +205,14 @@ impl Output {
     }
 
     /// Writes the ring to a file, with the first of these events before all others, and the last behind them, and how many they
-    /// are.
+    /// are. A file that is not this recording's stays, unless it may be overwritten: then the name gets a number. Returns the path.
     pub(super) fn dump(
         &mut self,
         encoder: &mut Encoder,
         path: &Path,
         [first, behind]: [&Encoded; 2],
         (count, residual_ns, reason): (u64, u64, EndReason),
-    ) -> Result<(), FlushError> {
+    ) -> Result<PathBuf, FlushError> {
         let Target::Ring(ring) = &mut self.target else { return Err(FlushError::NoRing) };
         let (mut head, mut tail) = ([&first.definitions[..], &behind.definitions[..]].concat(), Vec::new());
         for (number, tid, name) in ring.threads() {
@@ -227,14 +233,24 @@ impl Output {
         let others: u64 = self.session.counts.lost().values().sum();
         let lost = others + ring.overwritten().map_or(0, |overwritten| overwritten.count);
         encoder.end(&End { events: ring.events() + count, lost, residual_ns, reason }, &mut tail);
-        let write = || ring.write(path, &head, &tail);
+        let (session, existing) = (&self.session, self.existing);
         let written =
-            self.session.activity.during(Doing::Writing, write).map_err(|error| FlushError::Write(error.to_string()));
+            session.activity.during(Doing::Writing, || write_ring(session, ring, path, [&head, &tail], existing));
         match &written {
-            Ok(length) => self.session.counts.bytes.store(*length, Ordering::Relaxed),
+            Ok((length, _)) => self.session.counts.bytes.store(*length, Ordering::Relaxed),
             Err(error) => self.session.counts.set_error(error.to_string()),
         }
-        written.map(|_| ())
+        written.map(|(_, path)| path).map_err(|error| FlushError::Write(error.to_string()))
+    }
+
+    /// Gives the file its name, if it has none yet.
+    pub(super) fn publish(&mut self, path: &Path) -> io::Result<()> {
+        if let Target::File(file) = &mut self.target
+            && self.session.written.path(path).is_none()
+        {
+            self.session.written.add(path, path, file.publish()?);
+        }
+        Ok(())
     }
 
     /// What the ring has dropped counts as lost once the recording has stopped.
@@ -268,21 +284,56 @@ pub(super) const fn lost(reason: LossReason, thread: u32, counted: Counted) -> L
     Lost { reason, count, thread, first_ticks, last_ticks }
 }
 
-fn create(setting: &Setting, pid: u32, start: &[u8]) -> Result<(FileSink, PathBuf), StartError> {
+fn create(session: &Session, setting: &Setting, start: &[u8]) -> Result<(FileSink, PathBuf), StartError> {
     let path = &setting.options.path;
     if !setting.is_beside {
-        return match FileSink::create(path, setting.options.overwrite, start) {
-            Ok(file) => Ok((file, path.clone())),
-            Err(error) => Err(StartError::File { path: path.clone(), error }),
-        };
+        let existing = Existing::from_overwrite(setting.options.overwrite);
+        let created = FileSink::create(path, existing, start).and_then(|mut file| {
+            if !setting.options.named_later {
+                session.written.add(path, path, file.publish()?);
+            }
+            Ok((file, path.clone()))
+        });
+        return created.map_err(|error| StartError::File { path: path.clone(), error });
     }
     let mut attempt = 1;
     loop {
-        let path = path_of_process(path, pid, attempt);
-        match FileSink::create(&path, false, start) {
+        let path = path_of_process(path, session.pid(), attempt);
+        let created = FileSink::create(&path, Existing::Keep, start).and_then(|mut file| {
+            session.written.add(&path, &path, file.publish()?);
+            Ok(file)
+        });
+        match created {
             Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS => attempt += 1,
             Err(error) => return Err(StartError::File { path, error }),
+        }
+    }
+}
+
+/// Writes a ring to the path, or to the file that this recording has written for it before. Returns the length and the path.
+fn write_ring(
+    session: &Session,
+    ring: &Ring,
+    wanted: &Path,
+    around: [&[u8]; 2],
+    existing: Existing,
+) -> io::Result<(u64, PathBuf)> {
+    if let Some(own) = session.written.own_path(wanted) {
+        let (length, created) = ring.write(&own, Existing::Replace, around)?;
+        session.written.add(wanted, &own, created);
+        return Ok((length, own));
+    }
+    let mut attempt = 1;
+    loop {
+        let path = numbered(wanted, attempt);
+        match ring.write(&path, existing, around) {
+            Ok((length, created)) => {
+                session.written.add(wanted, &path, created);
+                return Ok((length, path));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS => attempt += 1,
+            Err(error) => return Err(error),
         }
     }
 }
@@ -295,7 +346,7 @@ fn free_path(setting: &Setting, pid: u32) -> Result<PathBuf, StartError> {
         return Ok(choices.find(|choice| !choice.exists()).unwrap_or_else(|| path_of_process(path, pid, 1)));
     }
     let refuse = |kind| Err(StartError::File { path: path.clone(), error: io::Error::from(kind) });
-    if path.exists() && !setting.options.overwrite {
+    if path.exists() && !setting.options.overwrite && !is_stream(path) {
         return refuse(io::ErrorKind::AlreadyExists);
     }
     if path.parent().is_some_and(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {

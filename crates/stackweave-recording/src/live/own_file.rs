@@ -55,7 +55,17 @@ impl OwnFile {
         self.ours(path)?.set_len(length)
     }
 
+    /// Returns the file, if it is still ours.
+    pub(super) fn get(&self) -> io::Result<&File> {
+        if self.is_ours() {
+            Ok(&self.file)
+        } else {
+            Err(io::Error::other("the program has closed the recording's file"))
+        }
+    }
+
     /// Its number, which may be another's.
+    #[cfg(test)]
     pub(super) fn number(&self) -> i32 {
         self.file.as_raw_fd()
     }

@@ -20,6 +20,7 @@ pub(super) fn start(options: &Options, clock: &Clock, first: &ClockPoint, forked
         ("when-full".to_owned(), when_full),
         ("flush-every-us".to_owned(), options.flush_every.as_micros().to_string()),
     ];
+    said.extend(options.run.map(|run| (Start::RUN.to_owned(), format!("{run:016x}"))));
     said.extend(options.extra.iter().map(|(name, value)| (name.clone(), value.clone())));
     Start {
         pid: process::id(),

@@ -55,6 +55,7 @@ impl Recorder {
     ) -> Result<Self, StartError> {
         options.path = std::path::absolute(&options.path)
             .map_err(|error| StartError::File { path: options.path.clone(), error })?;
+        options.run = options.run.or_else(|| Some(new_run()));
         let (kinds, chunk_hook) = (Arc::new(Kinds::new()), HookSlot::default());
         Inner::begin(Setting { options, is_beside: false, stacks, names, kinds, chunk_hook, observer }).map(Self)
     }
@@ -353,7 +354,8 @@ impl Recorder {
     }
 
     /// In ring mode: writes what is kept as a whole recording, to `path`, or else to the one of the options, and goes on
-    /// recording. A file that is there is replaced once the new one is whole.
+    /// recording. Returns the path. A file that this recording has written before is replaced once the new one is whole, and so is
+    /// another one with [`Options::overwrite`]; else that stays, and the name gets a number.
     pub fn dump(&self, path: Option<&Path>) -> Result<PathBuf, FlushError> {
         let session = self.0.own_session().ok_or(FlushError::Stopped)?;
         if self.0.setting.options.ring.is_none() {
@@ -364,6 +366,41 @@ impl Recorder {
         session.orders.give(Order::Dump(path.map(Path::to_owned), reply));
         session.doorbell.ring();
         answer.recv().unwrap_or(Err(FlushError::Stopped))
+    }
+
+    /// Gives the file its name, where that was left for later ([`Options::named_later`]); else it changes nothing. An older file is
+    /// replaced now, if that is allowed. After an error the recording goes on, without a name.
+    pub fn publish(&self) -> Result<(), StartError> {
+        let Some(session) = self.0.own_session() else { return Ok(()) };
+        let (reply, answer) = channel();
+        session.orders.give(Order::Publish(reply));
+        session.doorbell.ring();
+        let path = &self.0.setting.options.path;
+        answer.recv().unwrap_or(Ok(())).map_err(|error| StartError::File { path: path.clone(), error })
+    }
+
+    /// Ends the recording, and removes the files that it has created, if they still have their names. Nothing else is removed.
+    pub fn discard(&self) -> Summary {
+        let session = self.0.own_session();
+        // Before the file is closed: until then nobody else can get its number.
+        if let Some(session) = &session {
+            session.written.discard();
+        }
+        let summary = self.0.stop();
+        if let Some(session) = &session {
+            session.written.discard();
+        }
+        summary
+    }
+
+    /// Why this process records nothing, although it should: a forked child could not begin. `None` if it records.
+    pub fn failure(&self) -> Option<String> {
+        self.0.failure()
+    }
+
+    /// How many processes that were forked from this one, or from its children, could not begin to record.
+    pub fn unrecorded_children(&self) -> u64 {
+        self.0.unrecorded.get()
     }
 
     /// Records nothing until [`Recorder::resume`].
@@ -398,14 +435,27 @@ impl Recorder {
 
     /// How it is going.
     pub fn stats(&self) -> RecorderStats {
-        self.0.own_session().map(|session| session.stats()).unwrap_or_default()
+        let own = self.0.own_session().map(|session| session.stats());
+        own.unwrap_or_else(|| RecorderStats { error: self.0.failure(), ..RecorderStats::default() })
     }
 
     /// The file. In a forked child without events it is the one that it will not have: the parent's.
     pub fn path(&self) -> PathBuf {
         let session = self.0.last_session();
-        session.path.get().unwrap_or(&self.0.setting.options.path).clone()
+        let path = session.path.get().unwrap_or(&self.0.setting.options.path);
+        session.written.path(path).unwrap_or_else(|| path.clone())
     }
+}
+
+/// Returns a number that no other run has.
+fn new_run() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let mut hasher = RandomState::new().build_hasher();
+    // A forked child has the random keys of its parent.
+    hasher.write_u32(std::process::id());
+    hasher.write_u128(std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos());
+    // The largest one stands for none.
+    hasher.finish() >> 1
 }
 
 enum Asked<T, Q> {

@@ -1,10 +1,10 @@
 //! The last events of a recording, in memory: a flight recorder.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Write};
 use std::path::Path;
+
+use stackweave_store::output::{Created, Existing, OutputFile};
 
 use super::options;
 use super::tally::Counted;
@@ -289,33 +289,20 @@ impl Ring {
     }
 
     /// Writes all to a file, with `head`, which comes before all events, and `tail` encoded. The file is there whole, or not
-    /// at all. Gives its length.
-    pub(super) fn write(&self, path: &Path, head: &[u8], tail: &[u8]) -> io::Result<u64> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let part = path.with_file_name(name);
-        let written = self.write_to(&part, head, tail).and_then(|length| {
-            fs::rename(&part, path)?;
-            Ok(length)
-        });
-        if written.is_err() {
-            let _ = fs::remove_file(&part);
-        }
-        written
-    }
-
-    fn write_to(&self, part: &Path, head: &[u8], tail: &[u8]) -> io::Result<u64> {
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o666).open(part)?;
-        let mut out = BufWriter::new(file);
+    /// at all. Returns its length, and the proof that it was created here; none for a device, a FIFO or a socket.
+    pub(super) fn write(
+        &self,
+        path: &Path,
+        existing: Existing,
+        [head, tail]: [&[u8]; 2],
+    ) -> io::Result<(u64, Option<Created>)> {
+        let mut out = OutputFile::create(path, existing)?;
         let blocks = self.blocks.iter().map(|block| &block.bytes[..]);
-        let mut length = 0;
         let definitions = self.generations.iter().map(|generation| &generation.definitions[..]);
         for bytes in [&self.declared[..]].into_iter().chain(definitions).chain([head]).chain(blocks).chain([tail]) {
             out.write_all(bytes)?;
-            length += bytes.len() as u64;
         }
-        out.flush()?;
-        Ok(length)
+        out.finish()
     }
 }
 

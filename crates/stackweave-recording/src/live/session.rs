@@ -32,6 +32,7 @@ use super::pool::{Pool, Refusal};
 use super::tally::Tally;
 use super::unwaiting::is_unwaiting;
 use super::writer;
+use super::written_files::WrittenFiles;
 use crate::clock::{Clock, ClockPoint};
 use crate::file::EndReason;
 
@@ -94,6 +95,8 @@ pub(super) struct Session {
     pub(super) orders: Orders,
     /// Set before the session is known to anyone but its writer.
     pub(super) path: OnceLock<PathBuf>,
+    /// The files that it has created.
+    pub(super) written: WrittenFiles,
     writer: Mutex<Option<JoinHandle<()>>>,
     /// What to write if a signal ends the program.
     announcement: Mutex<Option<Announcement>>,
@@ -156,6 +159,7 @@ impl Session {
             interrupted: Tally::new(),
             orders: Orders::new(),
             path: OnceLock::new(),
+            written: WrittenFiles::default(),
             writer: Mutex::new(None),
             announcement: Mutex::new(None),
             observer: Mutex::default(),
@@ -312,7 +316,8 @@ impl Session {
 
     /// What became of it, once it is closed.
     pub(super) fn summary(&self) -> Summary {
-        let path = self.path.get().filter(|path| path.exists()).cloned().unwrap_or_default();
+        let path = self.path.get().and_then(|path| self.written.path(path)).filter(|path| path.exists());
+        let path = path.unwrap_or_default();
         let RecorderStats { events, bytes_written, lost, error, .. } = self.stats();
         Summary { path, events, bytes_written, lost, error }
     }

@@ -155,6 +155,9 @@ impl Writer {
                     Order::Dump(path, reply) => {
                         let _ = reply.send(self.dump(path));
                     }
+                    Order::Publish(reply) => {
+                        let _ = reply.send(self.drain.publish(&self.path));
+                    }
                     Order::Ask(question, reply) => {
                         self.drain.ask(question);
                         let _ = reply.send(());
@@ -186,7 +189,7 @@ impl Writer {
 
     fn dump(&mut self, path: Option<PathBuf>) -> Result<PathBuf, FlushError> {
         let path = path.unwrap_or_else(|| self.path.clone());
-        self.drain.dump(&path, EndReason::Dumped).map(|()| path)
+        self.drain.dump(&path, EndReason::Dumped)
     }
 
     fn stop(mut self, reason: EndReason) {

@@ -3,6 +3,7 @@
 mod damage;
 mod duplicates;
 mod error;
+mod first_start;
 mod folder;
 mod follow;
 mod follow_blocks;
@@ -22,6 +23,7 @@ mod window;
 
 pub use damage::Damage;
 pub use error::{OpenError, ReadError};
+pub use first_start::first_start;
 pub use folder::SUFFIX;
 pub use follow::{Changed, Follower, Look};
 pub use follow_blocks::FollowBlocks;

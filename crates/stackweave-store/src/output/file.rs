@@ -17,7 +17,7 @@ const BUFFER: usize = 1 << 18;
 pub struct OutputFile {
     out: BufWriter<File>,
     /// None: a stream.
-    draft: Option<(Draft, Unfinished)>,
+    draft: Option<(Draft, Option<Unfinished>)>,
     bytes: u64,
 }
 
@@ -27,10 +27,11 @@ impl OutputFile {
         Ok(match Draft::open(path, existing)? {
             Opened::Stream(stream) => Self::stream(stream),
             Opened::Draft(file, draft) => {
-                let unfinished = Unfinished::new();
-                if let Some(temporary) = draft.temporary() {
+                let unfinished = draft.temporary().map(|temporary| {
+                    let unfinished = Unfinished::new();
                     unfinished.add(temporary.clone());
-                }
+                    unfinished
+                });
                 Self { draft: Some((draft, unfinished)), ..Self::stream(file) }
             }
         })
