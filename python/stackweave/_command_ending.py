@@ -6,6 +6,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
+from . import _native
 from ._recording import FORGOTTEN
 from ._sizes import count_text
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
     from ._recorded_program import Ended
     from ._recording import Summary
+
+#: So many files are named where a pattern would name others too.
+_LISTED = 8
 
 
 def recorded_in(ended: Ended) -> str:
@@ -35,28 +39,35 @@ def losses(summary: Summary) -> Iterator[str]:
 
 
 def others(ended: Ended, next_command: str) -> Iterator[str]:
-    """Other processes have files beside this one."""
+    """Other processes have files beside this one. Those that earlier runs have left there are not counted."""
     path = ended.summary.path
-    stem = path.removesuffix(".swv")
-    found = _files_beside(stem)
-    if not found:
-        return
+    found = _native.others_of_same_run(path)
     kind = "other" if ended.recording._native_options.get("subprocesses") else "forked"
-    has = f"1 {kind} process has its" if len(found) == 1 else f"{len(found):,} {kind} processes have their"
-    short = _seen_from(ended.folder, path)
-    files = f"{shlex.quote(short)} {shlex.quote(short.removesuffix('.swv'))}.*.swv"
-    yield f"{has} own: {ended.command} {next_command} {files}"
+    if found:
+        has = f"1 {kind} process has its" if len(found) == 1 else f"{len(found):,} {kind} processes have their"
+        files = [shlex.quote(_seen_from(ended.folder, each)) for each in (path, *found[:_LISTED])]
+        if not _has_strangers(path, found):
+            short = shlex.quote(_seen_from(ended.folder, path).removesuffix(".swv"))
+            files[1:] = [f"{short}.*.swv"]
+        elif len(found) > _LISTED:
+            files.append("...")
+        yield f"{has} own: {ended.command} {next_command} {' '.join(files)}"
+    silent = ended.recording._unrecorded_children()
+    if silent:
+        has = "1 forked process" if silent == 1 else f"{silent:,} forked processes"
+        folder = os.path.dirname(path)
+        yield f"{has} could not record: nothing could be written to {_seen_from(ended.folder, folder) or folder}"
 
 
-def _files_beside(stem: str) -> list[str]:
-    """STEM.NUMBER.swv. Without glob: its regular expressions need the program's module `re`."""
-    folder, name = os.path.split(stem)
+def _has_strangers(path: str, found: list[str]) -> bool:
+    """Whether files of other runs have names like those of this one. Without glob: it needs the program's module `re`."""
+    folder, name = os.path.split(path.removesuffix(".swv"))
     try:
         there = os.listdir(folder or ".")
     except OSError:
-        return []
-    beside = [each for each in there if each.startswith(f"{name}.") and each.endswith(".swv")]
-    return [os.path.join(folder, each) for each in beside if each[len(name) + 1 : -4].isdigit()]
+        return True
+    alike = (each for each in there if each.startswith(f"{name}.") and each.endswith(".swv"))
+    return {os.path.join(folder, each) for each in alike if each != os.path.basename(path)} != set(found)
 
 
 def _seen_from(folder: str, path: str) -> str:

@@ -42,9 +42,9 @@ def run(name: str, arguments: list[str], path: str, output: str | None) -> int:
     ours = list(arguments)
     ours.remove("--live")  # options of the program come later
     if output is None:
+        path = _native.free_name(path)
         ours[:0] = ["-o", path]
-    if os.path.isfile(path):
-        os.remove(path)  # it is to be replaced, and the old one is not to be seen
+    old = _identity(path)  # it is replaced when the program has begun, and is not to be seen
     collected = [_Collected(stream) for stream in (1, 2) if os.isatty(stream)]
     places: dict[str, Any] = {("stdout", "stderr")[each.stream - 1]: each.slave for each in collected}
     # An interrupt comes from the terminal, to the program too, if that is there.
@@ -60,7 +60,7 @@ def run(name: str, arguments: list[str], path: str, output: str | None) -> int:
     _pass_signals(program)
     files = [word for each in collected for word in ("--printed", f"/proc/self/fd/{each.file.fileno()}")]
     try:
-        _native.run_command(["stackweave", "live", path, "--program", str(program.pid), *files])
+        _native.run_command(["stackweave", "live", path, "--program", str(program.pid), *old, *files])
     finally:
         for each in collected:
             each.release()
@@ -68,6 +68,15 @@ def run(name: str, arguments: list[str], path: str, output: str | None) -> int:
         for each in collected:
             each.finish()
     return _status(program.returncode)
+
+
+def _identity(path: str) -> list[str]:
+    """What says which file is at a path now, if there is one."""
+    try:
+        known = os.stat(path)
+    except OSError:
+        return []
+    return ["--old", f"{known.st_dev}:{known.st_ino}"]
 
 
 def _this_command() -> list[str]:

@@ -13,6 +13,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import _native
 from ._reading import _profile_options, _selection
 from ._sizes import count_text, duration_text, size_text
 
@@ -197,9 +198,7 @@ def _put_beside(path: str, kept: str | None, title: str) -> str:
     endings = itertools.chain([".html"], (f"-{number}.html" for number in itertools.count(2)))
     names = (stem + ending for ending in endings)
     target = next(name for name in names if not os.path.lexists(name) or _is_report(name))
-    with open(path, "rb") as source, open(target, "wb") as file:
-        while chunk := source.read(1 << 20):
-            file.write(chunk)
+    _native.copy_to_output(path, target, overwrite=_is_report(target))
     return target
 
 

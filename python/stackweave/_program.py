@@ -84,12 +84,14 @@ def _run_file(program: Program, begin: _Begin) -> bool:
         _enter(path, program.arguments, "")
         return _native.run_file(path, begin)
     path = _absolute(path)
-    if _importer(path) is None:
+    importer = _importer(path)
+    if importer is None:
         _enter(program.target, program.arguments, os.path.dirname(os.path.realpath(path)))
         return _native.run_file(path, begin)
     _enter(program.target, program.arguments, None)
     sys.path.insert(0, path)  # a folder or archive of code, whatever the flags
-    return _run_main_of("__main__", False, begin)
+    has_main = importer.find_spec("__main__") is not None
+    return _run_main_of("__main__", False, begin if has_main else _nothing)
 
 
 def _run_module(program: Program, begin: _Begin) -> bool:
@@ -100,8 +102,25 @@ def _run_module(program: Program, begin: _Begin) -> bool:
 def _run_main_of(name: str, changes_arguments: bool, begin: _Begin) -> bool:
     import runpy
 
+    if _is_missing(name):
+        begin = _nothing  # runpy says so, and there is nothing to record
+
     main: Callable[..., object] = runpy._run_module_as_main  # type: ignore[attr-defined]
     return _native.run_call(partial(main, name, changes_arguments), begin)
+
+
+def _is_missing(name: str) -> bool:
+    """Whether a module can't be run, as far as that can be known without importing anything of the program."""
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(name.partition(".")[0]) is None
+    except (ImportError, ValueError):
+        return False
+
+
+def _nothing() -> None:
+    pass
 
 
 def _run_code(program: Program, begin: _Begin) -> bool:

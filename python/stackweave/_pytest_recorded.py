@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import glob
 import inspect
 import os
 import re
@@ -12,7 +10,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _entrance
+from . import _entrance, _native
 from ._memory import Memory
 from ._native import StackweaveError
 from ._record import Record
@@ -38,12 +36,8 @@ class RecordedTest(NamedTuple):
 
 
 def remove_files(path: str) -> None:
-    """That of a test, and those of the processes that it has forked."""
-    stem = path.removesuffix(".swv")
-    forked = [each for each in glob.glob(f"{glob.escape(stem)}.*.swv") if each[len(stem) + 1 : -4].isdigit()]
-    for each in (path, *forked):
-        with contextlib.suppress(OSError):
-            os.unlink(each)
+    """That of a test, and those of the processes that it has started. What is no recording of that run stays."""
+    _native.remove_recordings_of_run(path)
 
 
 class _MakesWay:

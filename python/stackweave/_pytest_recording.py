@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +11,7 @@ import pytest
 from ._native import StackweaveError
 from ._pytest_recorded import OfTest, RecordedTest, TestMemory, TestRecord, TestTrace, remove_files
 from ._sizes import count_text, duration_text, size_text
+from .pytest_plugin import file_name
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 #: How many tests are listed.
 LISTED = 5
-#: A longer name is cut, and gets a number that tells it from others.
-LONGEST_NAME = 150
 
 
 class Recordings:
@@ -146,18 +143,6 @@ class Recordings:
 
 def _time_text(seconds: float) -> str:
     return duration_text(seconds) if seconds >= 0.01 else f"{seconds * 1000:.2f} ms"
-
-
-def file_name(test: str) -> str:
-    """A file for a test, by its name in pytest: tests.test_shop--TestCart.test_total.swv."""
-    path, *names = test.split("::")
-    folders = path.removesuffix(".py").split("/")
-    readable = ".".join(folders) + "".join(("--" if place == 0 else ".") + name for place, name in enumerate(names))
-    safe = re.sub(r"[^\w.-]+", "_", readable).strip("_")
-    if safe != readable or len(safe) > LONGEST_NAME or any("." in folder for folder in folders):
-        number = hashlib.sha256(test.encode("utf-8", "surrogateescape")).hexdigest()[:8]
-        safe = f"{safe[:LONGEST_NAME]}-{number}"
-    return f"{safe}.swv"
 
 
 def _make_folder(folder: str) -> None:

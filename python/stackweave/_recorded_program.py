@@ -55,9 +55,11 @@ class RecordingCommand(NamedTuple):
         if complaint is not None:
             return self._refuse(complaint)
         path = asked.output or f"{asked.program.short_name}.{os.getpid()}.swv"
+        if path == "-":
+            return self._refuse("standard output is for the program: name a file with -o")
         if os.path.isdir(path):
             return self._refuse(f"{path} is a folder: name a file with -o")
-        if os.path.exists(path) and "overwrite" not in asked.options:
+        if asked.output and os.path.isfile(path) and "overwrite" not in asked.options:
             return self._refuse(f"{path} is there already: name another file with -o, or say --overwrite")
         try:
             recording = self.make(path, **asked.options)
@@ -65,6 +67,8 @@ class RecordingCommand(NamedTuple):
             return self._refuse(in_words_of_options(str(error), asked.options, self.words))
         except (_native.StackweaveError, OSError) as error:
             return self._refuse(str(error))
+        # Nobody has chosen this name: in a container each run has the same number.
+        recording._native_options["numbered"] = not asked.output and "overwrite" not in asked.options
         if asked.live:
             return self._show(arguments, path, asked.output)
 

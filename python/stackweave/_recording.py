@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import threading
@@ -130,7 +129,8 @@ class Recording(Reading):
     def dump(self, path: _Path | None = None) -> str:
         """Writes what the ring holds to a file, that of the recording if none is named, and goes on.
 
-        Gives the file's name.
+        Gives the file's name. A file that is not of this recording stays, unless overwrite is True: then the name gets
+        a number, as in out-2.swv.
         """
         return self._dump(None if path is None else os.fsdecode(path))
 
@@ -186,11 +186,10 @@ class Recording(Reading):
                 self._name_thread(thread.native_id, thread.name)
 
     def _discard(self) -> None:
-        """It could not begin, or shall not have begun: no file is left."""
-        path = self._path()
+        """It could not begin, or shall not have begun: no file is left of those that it has created."""
+        self._discard_files()
         self._stop_once(by_program=True, stacklevel=1)
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+        self._discard_files()  # a ring is written at the end
 
     def _end_with_program(self) -> None:
         self._end_source()

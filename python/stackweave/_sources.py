@@ -95,6 +95,8 @@ class SourcedRecording(Recording):
         if self.state == "new":
             self._refuse_second()
             self._native_options["memory_recorder"] = self._memory_recorder()
+            # An older file stays until all has begun.
+            self._native_options["named_later"] = True
         super().start()
         self._begin_sources()
         return self
@@ -146,6 +148,12 @@ class SourcedRecording(Recording):
             for source in self._sources:
                 source.begin()
         except BaseException:
+            self._abandon()
+            raise
+        try:
+            self._publish()
+        except BaseException:
+            _end(self._sources)
             self._abandon()
             raise
 

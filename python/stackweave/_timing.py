@@ -110,9 +110,11 @@ class Timing(Recording):
         return self
 
     def _begin(self) -> None:
+        self._native_options["named_later"] = True
         super().start()
         try:
             _native.timing_start(self, self._clock)
+            self._publish()
         except BaseException:
             self._discard()
             raise
@@ -147,8 +149,7 @@ class Timing(Recording):
         import shutil
 
         self.flush()
-        with open(self._readable(), "rb") as recorded, open(path, "wb" if overwrite else "xb") as saved:
-            shutil.copyfileobj(recorded, saved, 1 << 20)
+        _native.copy_to_output(self._readable(), path, overwrite)
         return os.fsdecode(path)
 
     def current(self) -> OpenFrame | None:

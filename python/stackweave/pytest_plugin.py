@@ -11,6 +11,7 @@ is installed.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ PEAK = "stackweave_peak_bytes"
 KINDS = ("trace", "memory", "run")
 #: Where recordings of tests go.
 FOLDER = ".stackweave"
+#: A longer name is cut, and gets a number that tells it from others.
+LONGEST_NAME = 150
 MARKS = {
     "stackweave_limit": "stackweave_limit(size, python_allocators=False): the test may have at most so much memory in"
     ' use at a time, "24 MB"',
@@ -121,6 +124,18 @@ class _Peaks:
             terminalreporter.write_line(f"{size_text(peak):>10}  {name}")
 
 
+def file_name(test: str) -> str:
+    """A file for a test, by its name in pytest: tests.test_shop--TestCart.test_total.swv."""
+    path, *names = test.split("::")
+    folders = path.removesuffix(".py").split("/")
+    readable = ".".join(folders) + "".join(("--" if place == 0 else ".") + name for place, name in enumerate(names))
+    safe = re.sub(r"[^\w.-]+", "_", readable).strip("_")
+    if safe != readable or len(safe) > LONGEST_NAME or any("." in folder for folder in folders):
+        number = hashlib.sha256(test.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        safe = f"{safe[:LONGEST_NAME]}-{number}"
+    return f"{safe}.swv"
+
+
 def recording_path(item: pytest.Item, folder: str) -> str:
     """A file for a test, in a folder of recordings."""
-    return os.path.join(folder, re.sub(r"[^\w.-]+", "_", item.nodeid)[-200:] + ".swv")
+    return os.path.join(folder, file_name(item.nodeid))

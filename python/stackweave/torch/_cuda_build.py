@@ -12,6 +12,7 @@ import tempfile
 import time
 from typing import Any
 
+from .. import _native
 from .._include import get_include
 from .._native import StackweaveError
 from ._cuda_cache import folders, trusted, writable_folder
@@ -111,9 +112,7 @@ def _build(torch: Any, compiler: list[str], file: str) -> str:
             for command in commands:
                 done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=_plain_words())
                 if done.returncode == 0:
-                    # Whatever the umask is: what others can write is not loaded.
-                    os.chmod(output, 0o755)
-                    os.replace(output, path)
+                    _native.copy_to_output(output, path, overwrite=True)
                     say(f"it took {time.monotonic() - began:.1f} s, and is kept as {path}")
                     return path
                 failures.append(f"$ {shlex.join(command)}\n{done.stdout}{done.stderr}")
@@ -126,8 +125,7 @@ def _failure(compiler: str, failures: list[str], log: str) -> StackweaveError:
     lines = [line for text in failures for line in text.splitlines()]
     first = next((line for line in lines if "error" in line and not line.startswith("$ ")), "it did not say why")
     try:
-        with open(log, "w") as file:
-            file.write("\n".join(failures))
+        _native.write_output(log, "\n".join(failures).encode("utf-8", "surrogateescape"), overwrite=True)
         kept = f"all it said is in {log}"
     except OSError:
         kept = "what else it said could not be kept"

@@ -1,5 +1,6 @@
 //! The files of a recording: that of the program, and those of the processes that it forks, beside it.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ const STILL: Duration = Duration::from_millis(1200);
 #[derive(Debug)]
 pub(super) struct Files {
     path: PathBuf,
+    /// The device and inode of a file that is to be replaced, and is none of this recording's.
+    old: Option<(u64, u64)>,
     pub(super) followed: Vec<Followed>,
     /// What happened to one of them last.
     pub(super) remark: Option<String>,
@@ -36,7 +39,12 @@ pub(super) struct Followed {
 
 impl Files {
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), followed: Vec::new(), remark: None }
+        Self { path: path.to_owned(), old: None, followed: Vec::new(), remark: None }
+    }
+
+    /// Leaves out the file with this device and inode, and waits for the one that takes its place.
+    pub(super) fn instead_of(path: &Path, old: Option<(u64, u64)>) -> Self {
+        Self { old, ..Self::new(path) }
     }
 
     /// Takes in what was written since the last look.
@@ -74,6 +82,9 @@ impl Files {
 
     fn open_new(&mut self) -> Result<(), Failure> {
         if self.followed.is_empty() {
+            if self.old.is_some() && identity(&self.path) == self.old {
+                return Ok(());
+            }
             match Follower::open(&self.path) {
                 Ok(follower) => self.followed.push(Followed::new(follower)),
                 Err(OpenError::NotFound(_)) => {}
@@ -85,7 +96,7 @@ impl Files {
             }
             return Ok(());
         }
-        let Some(began) = self.began() else { return Ok(()) };
+        let Some(first) = self.first_start() else { return Ok(()) };
         for path in forked(&self.path) {
             let is_known = self.followed.iter().any(|file| file.follower.path() == path);
             if is_known {
@@ -93,17 +104,17 @@ impl Files {
             }
             // One that can't be read yet is looked at again.
             let Ok(mut follower) = Follower::open(&path) else { continue };
-            let is_later = |process: &ProcessRecording| process.start().started_wall_ns >= began;
-            if follower.look().is_ok() && follower.processes().first().is_some_and(is_later) {
+            let is_of_run = |process: &ProcessRecording| is_same_run(process.start(), &first);
+            if follower.look().is_ok() && follower.processes().first().is_some_and(is_of_run) {
                 self.followed.push(Followed::new(follower));
             }
         }
         Ok(())
     }
 
-    /// When the program began to record: files that are older are of another run.
-    fn began(&self) -> Option<i64> {
-        Some(self.followed.first()?.follower.processes().first()?.start().started_wall_ns)
+    /// What the program's own recording says about itself.
+    fn first_start(&self) -> Option<Start> {
+        Some(self.followed.first()?.follower.processes().first()?.start().clone())
     }
 
     fn reopen(&mut self, place: usize, changed: Changed) -> Result<(), Failure> {
@@ -135,6 +146,18 @@ impl Followed {
     /// Every process, and what is known of it, to go on with.
     pub(super) fn processes_mut(&mut self) -> impl Iterator<Item = (&ProcessRecording, &mut Figures)> {
         self.follower.processes().iter().zip(&mut self.figures)
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Whether a process belongs to the run that this one began; where files do not say it, those that are older do not.
+fn is_same_run(start: &Start, first: &Start) -> bool {
+    match (start.run(), first.run()) {
+        (Some(run), Some(first)) => run == first,
+        _ => start.started_wall_ns >= first.started_wall_ns,
     }
 }
 

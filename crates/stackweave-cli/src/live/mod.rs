@@ -47,9 +47,17 @@ pub(crate) struct Live {
     /// The program that is run: Ctrl-C is for it
     #[arg(long, value_name = "PID", hide = true)]
     pub(crate) program: Option<u32>,
+    /// The device and inode of an older file, which is replaced and not shown
+    #[arg(long, value_name = "DEVICE:INODE", hide = true, value_parser = identity)]
+    pub(crate) old: Option<(u64, u64)>,
     /// Files with what it prints
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) printed: Vec<PathBuf>,
+}
+
+fn identity(text: &str) -> Result<(u64, u64), String> {
+    let numbers = text.split_once(':').and_then(|(device, inode)| Some((device.parse().ok()?, inode.parse().ok()?)));
+    numbers.ok_or_else(|| "two numbers are needed".to_owned())
 }
 
 /// The screen answers within this time.
@@ -59,7 +67,7 @@ pub(crate) fn run(arguments: &Live) -> Result<(), Failure> {
     let Some(colour) = terminal::colour() else {
         return Err(Failure::new("live draws on a terminal, and neither standard output nor error is one"));
     };
-    let worker = Worker::start(&arguments.recording, Duration::from_secs_f64(arguments.refresh))?;
+    let worker = Worker::start(&arguments.recording, arguments.old, Duration::from_secs_f64(arguments.refresh))?;
     let signals = Signals::watch(arguments.program.is_some())?;
     let keys = Keys::open()?;
     let mut screen = Screen::enter()?;

@@ -25,11 +25,11 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn start(path: &Path, refresh: Duration) -> Result<Self, Failure> {
+    pub(super) fn start(path: &Path, old: Option<(u64, u64)>, refresh: Duration) -> Result<Self, Failure> {
         let (wanted, asked) = channel();
         let (show, pictures) = channel();
         let work = Work {
-            files: Files::new(path),
+            files: Files::instead_of(path, old),
             naming: Naming::start()?,
             refresh,
             wanted: Wanted::default(),

@@ -1,10 +1,12 @@
 //! The files of one state. What others have written is never overwritten: the name gets a number.
 
 use std::ffi::OsStr;
-use std::fs::{self, Metadata, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use stackweave_store::output::{Existing, numbered, write_file};
 
 /// More files of one name than anybody looks at.
 const MOST: u32 = 100_000;
@@ -37,14 +39,12 @@ impl SavedFiles {
     pub(super) fn save(&mut self, wanted: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
         for number in 1..MOST {
             let path = numbered(wanted, number);
-            let is_own = self.is_own(&path);
-            let mut options = OpenOptions::new();
-            let mut file = match options.write(true).truncate(is_own).create_new(!is_own).open(&path) {
+            let existing = Existing::from_overwrite(self.is_own(&path));
+            match write_file(&path, existing, |out| out.write_all(bytes)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                opened => opened?,
+                written => written?,
             };
-            file.write_all(bytes).inspect_err(|_| drop(fs::remove_file(&path)))?;
-            let stamp = Stamp::of(&file.metadata()?);
+            let stamp = Stamp::of(&fs::symlink_metadata(&path)?);
             self.files.retain(|(known, _)| *known != path);
             self.files.push((path.clone(), stamp));
             return Ok(path);
@@ -61,18 +61,4 @@ impl SavedFiles {
         let known = self.files.iter().find(|(known, _)| known == path);
         known.is_some_and(|(_, stamp)| fs::symlink_metadata(path).is_ok_and(|found| Stamp::of(&found) == *stamp))
     }
-}
-
-/// `out.prof`, `out-2.prof`, `out-3.prof`, ...
-fn numbered(wanted: &Path, number: u32) -> PathBuf {
-    if number == 1 {
-        return wanted.to_owned();
-    }
-    let mut name = wanted.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{number}"));
-    if let Some(extension) = wanted.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    wanted.with_file_name(name)
 }

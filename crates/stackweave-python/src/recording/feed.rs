@@ -209,6 +209,24 @@ impl Feed {
         tuple_of(py, &summary)
     }
 
+    /// Gives the file its name, where that was left for later.
+    fn _publish(&self, py: Python<'_>) -> PyResult<()> {
+        let recorder = self.recorder()?;
+        py.detach(|| recorder.publish()).map_err(|error| StackweaveError::new_err(error.to_string()))
+    }
+
+    /// Removes the files that it has created, and nothing else.
+    fn _discard_files(&self, py: Python<'_>) -> PyResult<()> {
+        let recorder = self.recorder()?;
+        py.detach(|| recorder.discard_files());
+        Ok(())
+    }
+
+    /// How many forked processes could not begin to record.
+    fn _unrecorded_children(&self) -> u64 {
+        self.recorder.get().map_or(0, Recorder::unrecorded_children)
+    }
+
     /// Writes what was recorded before.
     fn _flush(&self, py: Python<'_>) -> PyResult<()> {
         let recorder = self.recorder()?;
@@ -293,9 +311,14 @@ impl Feed {
     }
 
     /// "new", "recording", "paused", "stopped" or "opened".
+    ///
+    /// A forked process that could not begin to record is "stopped".
     #[getter]
     fn state(&self) -> &'static str {
         match self.mode() {
+            mode if mode.takes_ends() && self.recorder.get().is_some_and(|recorder| recorder.failure().is_some()) => {
+                "stopped"
+            }
             Mode::New => "new",
             Mode::Recording | Mode::Resumed | Mode::Traced => "recording",
             Mode::Paused => "paused",

@@ -35,6 +35,8 @@ pub(super) fn options_of(given: &Bound<'_, PyDict>) -> PyResult<Options> {
         follow_forks: value("follow_forks")?.extract()?,
         subprocesses: value("subprocesses")?.extract()?,
         overwrite: value("overwrite")?.extract()?,
+        named_later: is("named_later")?,
+        numbered: is("numbered")?,
         python: value("python")?.extract()?,
         clock: is("own_clock")?.then_some(ClockSource::Monotonic),
         extra,

@@ -39,10 +39,11 @@ impl FileSink {
         Ok(Self { file: OwnFile::new(file)?, path: path.to_owned(), length: 0, draft, can_cut })
     }
 
-    /// Gives the file its name. Returns the proof that it was created here; `None` for what was only opened.
-    pub(super) fn publish(&mut self) -> io::Result<Option<Created>> {
+    /// Gives the file this name. Returns the proof that it was created here; `None` for what was only opened.
+    pub(super) fn publish(&mut self, path: &Path, existing: Existing) -> io::Result<Option<Created>> {
         let Some(draft) = &mut self.draft else { return Ok(None) };
-        let published = draft.publish(self.file.get()?)?;
+        let published = draft.publish_as(self.file.get()?, path, existing)?;
+        path.clone_into(&mut self.path);
         if let Some(copy) = published.copy {
             self.file = OwnFile::new(copy)?;
         }
@@ -78,7 +79,7 @@ mod tests {
 
     fn created(path: &Path, existing: Existing, start: &[u8]) -> io::Result<FileSink> {
         let mut sink = FileSink::create(path, existing, start)?;
-        sink.publish()?;
+        sink.publish(path, existing)?;
         Ok(sink)
     }
 
@@ -122,7 +123,7 @@ mod tests {
         let mut sink = FileSink::create(&path, Existing::Replace, b"start").unwrap();
         sink.append(&[b" one"]).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
-        let proof = sink.publish().unwrap().unwrap();
+        let proof = sink.publish(&path, Existing::Replace).unwrap().unwrap();
         sink.append(&[b" two"]).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"start one two");
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);

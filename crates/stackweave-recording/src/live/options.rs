@@ -38,6 +38,8 @@ pub struct Options {
     pub handle_signals: bool,
     /// Whether a file that is there already may be replaced. It stays until the new one takes its name.
     pub overwrite: bool,
+    /// Whether the name gets a number if a file has it already: `out-2.swv`, `out-3.swv`. For names that nobody has chosen.
+    pub numbered: bool,
     /// Whether the file gets its name only by [`Recorder::publish`](super::Recorder::publish): for who has more to begin, and wants to
     /// leave nothing, and an older file as it was, if that fails.
     pub named_later: bool,
@@ -91,6 +93,7 @@ impl Options {
             waits_plainly: false,
             handle_signals: true,
             overwrite: false,
+            numbered: false,
             named_later: false,
             run: None,
             clock: None,

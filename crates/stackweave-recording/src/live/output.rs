@@ -20,6 +20,8 @@ use crate::file::{Encoded, Encoder, End, EndReason, LossReason, Lost};
 
 /// A process tries so many names beside the first one's.
 const ATTEMPTS: u32 = 100;
+/// More files of one name than anybody keeps.
+const MOST_NUMBERS: u32 = 100_000;
 
 #[derive(Debug)]
 pub(super) struct Output {
@@ -31,8 +33,10 @@ pub(super) struct Output {
     owed: Vec<u8>,
     retry_at: Option<Instant>,
     retry_after: Duration,
-    /// What a dump does with files of others.
+    /// What becomes of files of others that have the name.
     existing: Existing,
+    /// How many names are tried for a file.
+    attempts: u32,
 }
 
 #[derive(Debug)]
@@ -60,7 +64,8 @@ impl Output {
         let retry_after = setting.options.flush_interval();
         let session = Arc::clone(session);
         let existing = Existing::from_overwrite(setting.options.overwrite && !setting.is_beside);
-        Ok((Self { session, target, unwritten: None, owed, retry_at: None, retry_after, existing }, path))
+        let attempts = attempts(setting);
+        Ok((Self { session, target, unwritten: None, owed, retry_at: None, retry_after, existing, attempts }, path))
     }
 
     pub(super) const fn is_ring(&self) -> bool {
@@ -248,7 +253,7 @@ impl Output {
         if let Target::File(file) = &mut self.target
             && self.session.written.path(path).is_none()
         {
-            self.session.written.add(path, path, file.publish()?);
+            publish(&self.session, file, path, (self.existing, self.attempts))?;
         }
         Ok(())
     }
@@ -288,19 +293,21 @@ fn create(session: &Session, setting: &Setting, start: &[u8]) -> Result<(FileSin
     let path = &setting.options.path;
     if !setting.is_beside {
         let existing = Existing::from_overwrite(setting.options.overwrite);
-        let created = FileSink::create(path, existing, start).and_then(|mut file| {
-            if !setting.options.named_later {
-                session.written.add(path, path, file.publish()?);
-            }
-            Ok((file, path.clone()))
-        });
+        let attempts = attempts(setting);
+        let created =
+            first_free(path, attempts, |path| FileSink::create(path, existing, start)).and_then(|(mut file, _)| {
+                if !setting.options.named_later {
+                    publish(session, &mut file, path, (existing, attempts))?;
+                }
+                Ok((file, path.clone()))
+            });
         return created.map_err(|error| StartError::File { path: path.clone(), error });
     }
     let mut attempt = 1;
     loop {
         let path = path_of_process(path, session.pid(), attempt);
         let created = FileSink::create(&path, Existing::Keep, start).and_then(|mut file| {
-            session.written.add(&path, &path, file.publish()?);
+            session.written.add(&path, &path, file.publish(&path, Existing::Keep)?);
             Ok(file)
         });
         match created {
@@ -309,6 +316,39 @@ fn create(session: &Session, setting: &Setting, start: &[u8]) -> Result<(FileSin
             Err(error) => return Err(StartError::File { path, error }),
         }
     }
+}
+
+/// How many names are tried: one, if the user has chosen it.
+const fn attempts(setting: &Setting) -> u32 {
+    if setting.options.numbered { MOST_NUMBERS } else { 1 }
+}
+
+/// Calls `create` with the path, and with numbers in its name as long as it finds a file there.
+fn first_free<T>(
+    path: &Path,
+    attempts: u32,
+    mut create: impl FnMut(&Path) -> io::Result<T>,
+) -> io::Result<(T, PathBuf)> {
+    let mut attempt = 1;
+    loop {
+        let path = numbered(path, attempt);
+        match create(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < attempts => attempt += 1,
+            created => return created.map(|created| (created, path)),
+        }
+    }
+}
+
+/// Gives a file its name.
+fn publish(
+    session: &Session,
+    file: &mut FileSink,
+    wanted: &Path,
+    (existing, attempts): (Existing, u32),
+) -> io::Result<()> {
+    let (created, path) = first_free(wanted, attempts, |path| file.publish(path, existing))?;
+    session.written.add(wanted, &path, created);
+    Ok(())
 }
 
 /// Writes a ring to the path, or to the file that this recording has written for it before. Returns the length and the path.
@@ -324,18 +364,9 @@ fn write_ring(
         session.written.add(wanted, &own, created);
         return Ok((length, own));
     }
-    let mut attempt = 1;
-    loop {
-        let path = numbered(wanted, attempt);
-        match ring.write(&path, existing, around) {
-            Ok((length, created)) => {
-                session.written.add(wanted, &path, created);
-                return Ok((length, path));
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS => attempt += 1,
-            Err(error) => return Err(error),
-        }
-    }
+    let ((length, created), path) = first_free(wanted, MOST_NUMBERS, |path| ring.write(path, existing, around))?;
+    session.written.add(wanted, &path, created);
+    Ok((length, path))
 }
 
 /// Where a ring can be dumped to.
@@ -346,7 +377,7 @@ fn free_path(setting: &Setting, pid: u32) -> Result<PathBuf, StartError> {
         return Ok(choices.find(|choice| !choice.exists()).unwrap_or_else(|| path_of_process(path, pid, 1)));
     }
     let refuse = |kind| Err(StartError::File { path: path.clone(), error: io::Error::from(kind) });
-    if path.exists() && !setting.options.overwrite && !is_stream(path) {
+    if path.exists() && !setting.options.overwrite && !setting.options.numbered && !is_stream(path) {
         return refuse(io::ErrorKind::AlreadyExists);
     }
     if path.parent().is_some_and(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {

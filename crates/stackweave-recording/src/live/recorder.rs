@@ -381,16 +381,18 @@ impl Recorder {
 
     /// Ends the recording, and removes the files that it has created, if they still have their names. Nothing else is removed.
     pub fn discard(&self) -> Summary {
-        let session = self.0.own_session();
-        // Before the file is closed: until then nobody else can get its number.
-        if let Some(session) = &session {
-            session.written.discard();
-        }
+        // Before the file is closed: until then no other file can get its inode number.
+        self.discard_files();
         let summary = self.0.stop();
-        if let Some(session) = &session {
+        self.discard_files();
+        summary
+    }
+
+    /// Removes the files that it has created so far, if they still have their names. The recording goes on.
+    pub fn discard_files(&self) {
+        if let Some(session) = self.0.own_session() {
             session.written.discard();
         }
-        summary
     }
 
     /// Why this process records nothing, although it should: a forked child could not begin. `None` if it records.

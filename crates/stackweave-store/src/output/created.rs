@@ -59,3 +59,10 @@ impl Created {
         if found.is_dir() { fs::remove_dir(&self.path).is_ok() } else { fs::remove_file(&self.path).is_ok() }
     }
 }
+
+/// Removes a regular file whose content proves to `is_ours` that it may go. Links, devices and folders stay. Returns whether it was
+/// removed.
+pub fn remove_file_if(path: &Path, is_ours: impl FnOnce(&Path) -> bool) -> bool {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    is_file && is_ours(path) && fs::remove_file(path).is_ok()
+}

@@ -15,7 +15,7 @@ mod rights;
 mod temporary;
 mod unfinished;
 
-pub use created::Created;
+pub use created::{Created, remove_file_if};
 pub use draft::{Draft, Opened, Published};
 pub use file::{OutputFile, write_file};
 pub use folder::OutputFolder;

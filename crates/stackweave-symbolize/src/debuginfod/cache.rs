@@ -1,12 +1,12 @@
 //! The folder that debug files are kept in, shared with the clients of elfutils and so laid out like theirs.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use stackweave_core::BuildId;
+use stackweave_store::output::{Existing, OutputFile};
 
 /// How long it is believed that no server has a file.
 const MISSING_FOR: Duration = Duration::from_secs(600);
@@ -58,27 +58,17 @@ impl Cache {
 
     /// Begins a file, under another name until it is whole.
     pub(super) fn begin(&self, id: &BuildId) -> io::Result<Unfinished> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
         let path = self.path(id);
         fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
-        let (file, temporary) = loop {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let temporary = path.with_extension(format!("{}-{number}", std::process::id()));
-            match File::create_new(&temporary) {
-                // Left by a process of the same id that was killed.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                created => break (created?, temporary),
-            }
-        };
-        Ok(Unfinished { file, temporary, path, first: Vec::new(), length: 0 })
+        let file = OutputFile::create(&path, Existing::Replace)?;
+        Ok(Unfinished { file, path, first: Vec::new(), length: 0 })
     }
 }
 
 /// A file on its way into the cache. Dropped, it is gone.
 #[derive(Debug)]
 pub(super) struct Unfinished {
-    file: File,
-    temporary: PathBuf,
+    file: OutputFile,
     path: PathBuf,
     first: Vec<u8>,
     length: u64,
@@ -87,7 +77,7 @@ pub(super) struct Unfinished {
 impl Unfinished {
     /// Makes it the file of its name, at once and as a whole.
     pub(super) fn keep(self) -> io::Result<()> {
-        fs::rename(&self.temporary, &self.path)
+        self.file.finish().map(drop)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -114,12 +104,6 @@ impl Write for Unfinished {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.temporary);
     }
 }
 
@@ -164,7 +148,7 @@ mod tests {
         let (cache, id) = (Cache::new(folder.path().into()), BuildId::new(&[1]).unwrap());
         cache.note_missing(&id).unwrap();
         assert_eq!(cache.find(&id), Cached::Missing);
-        let file = File::options().write(true).open(cache.path(&id)).unwrap();
+        let file = fs::File::options().write(true).open(cache.path(&id)).unwrap();
         file.set_modified(std::time::SystemTime::now() - MISSING_FOR).unwrap();
         assert_eq!(cache.find(&id), Cached::Unknown);
     }

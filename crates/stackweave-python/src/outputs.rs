@@ -1,0 +1,61 @@
+//! Outputs of the Python part: created, replaced and removed by the same module as all others.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pyo3::exceptions::{PyFileExistsError, PyOSError};
+use pyo3::prelude::*;
+use stackweave_recording::read::{others_of_run, remove_run};
+use stackweave_store::output::{Existing, numbered, write_file};
+
+/// More files of one name than anybody keeps.
+const MOST_NUMBERS: u32 = 100_000;
+
+/// Copies a file to an output, which is there whole or not at all.
+#[pyfunction]
+pub(crate) fn copy_to_output(py: Python<'_>, source: PathBuf, path: PathBuf, overwrite: bool) -> PyResult<()> {
+    let copied = py.detach(|| {
+        let mut source = File::open(source)?;
+        write_file(&path, Existing::from_overwrite(overwrite), |out| io::copy(&mut source, out).map(drop))
+    });
+    copied.map(drop).map_err(|error| error_of(&path, &error))
+}
+
+/// Writes bytes to an output, which is there whole or not at all.
+#[pyfunction]
+pub(crate) fn write_output(py: Python<'_>, path: PathBuf, bytes: Vec<u8>, overwrite: bool) -> PyResult<()> {
+    let written = py.detach(|| write_file(&path, Existing::from_overwrite(overwrite), |out| out.write_all(&bytes)));
+    written.map(drop).map_err(|error| error_of(&path, &error))
+}
+
+/// The path, or the first one with a number in its name that nobody has: out-2.swv, out-3.swv.
+#[pyfunction]
+pub(crate) fn free_name(path: PathBuf) -> OsString {
+    let names = (1..MOST_NUMBERS).map(|number| numbered(&path, number));
+    let free = names.into_iter().find(|name| std::fs::symlink_metadata(name).is_err());
+    free.unwrap_or(path).into()
+}
+
+/// The files beside a recording that belong to the same run of the program.
+#[pyfunction]
+pub(crate) fn others_of_same_run(py: Python<'_>, path: PathBuf) -> Vec<OsString> {
+    py.detach(|| others_of_run(&path)).into_iter().map(Into::into).collect()
+}
+
+/// Removes a recording and those of the same run; what is none of them stays.
+#[pyfunction]
+pub(crate) fn remove_recordings_of_run(py: Python<'_>, path: PathBuf) {
+    py.detach(|| remove_run(&path));
+}
+
+fn error_of(path: &Path, error: &io::Error) -> PyErr {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            PyFileExistsError::new_err(format!("{path} is there already; overwrite=True replaces it"))
+        }
+        _ => PyOSError::new_err(format!("can't write {path}: {error}")),
+    }
+}
