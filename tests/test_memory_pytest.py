@@ -171,7 +171,14 @@ def test_more():
             r"memory of tests at their peak =+\n +8\.\d+ MiB  test_program\.py::test_more\n"
             r" +2\.\d+ MiB  test_program\.py::test_some\n",
         )
-        self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "kept")))[0], "test_program.py_test_more.swv")
+        self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "kept")))[0], "test_program--test_more.swv")
+        alike = """
+@pytest.mark.parametrize("size", ["a b", "a/b", "a:b"])
+def test_alike(size):
+    use(3_000_000)
+"""
+        self.pytest(alike, "--stackweave-memory", "--stackweave-memory-folder", "alike", passed=3)
+        self.assertEqual(len(os.listdir(os.path.join(self.folder, "alike"))), 3)
         self.assertNotIn("memory of tests", self.pytest(code, passed=2))
         shown = self.pytest(code, "-o", "stackweave_memory=true", "--stackweave-memory-top", "1", passed=2)
         self.assertNotRegex(shown, r"MiB  test_program\.py::test_some")
