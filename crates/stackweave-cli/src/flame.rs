@@ -8,6 +8,7 @@ use stackweave_profile::{FlameOptions, FlameShape, FlameTree, Pattern, write_fla
 use crate::arguments::Selection;
 use crate::failure::Failure;
 use crate::flame_json;
+use crate::hidden;
 use crate::screen::{Screen, show};
 
 #[derive(Debug, Args)]
@@ -40,7 +41,8 @@ const BESIDES: usize = 3;
 
 pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
     let mut selected = arguments.selection.profile(&arguments.recordings)?;
-    let profile = selected.profile.view(&arguments.selection.part.view());
+    let view = arguments.selection.part.view();
+    let profile = selected.profile.view(&view);
     let screen = Screen::of_output();
     let width = arguments.width.map_or_else(|| screen.width.unwrap_or(WIDTH), usize::from);
     let mut shape = FlameShape {
@@ -67,7 +69,10 @@ pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
     check_root(arguments, &whole)?;
     shape.least = options.least(whole.boxes[0].value);
     let tree = FlameTree::of(&profile, &shape);
-    show(&selected.remarks, |out| write_flame(out, &tree, &options))
+    show(&selected.remarks, |out| {
+        write_flame(out, &tree, &options)?;
+        hidden::write(out, &selected.profile, &view)
+    })
 }
 
 fn check_root(arguments: &Flame, tree: &FlameTree) -> Result<(), Failure> {

@@ -19,6 +19,7 @@ mod heap;
 mod heap_json;
 mod heap_json_devices;
 mod help;
+mod hidden;
 mod info;
 mod info_json;
 mod info_text;

@@ -87,15 +87,29 @@ fn groups(stacks: &ProcessStacks, all: bool) -> Vec<Group<'_>> {
 
 /// The frames that are shown, innermost first.
 fn rows(stacks: &ProcessStacks, thread: &ThreadStack, all: bool) -> Vec<Row> {
+    let origins: Vec<Origin> =
+        thread.frames.iter().map(|frame| Origin::of(frame, &module_path(stacks, frame))).collect();
+    let kinds: Vec<FrameKind> = thread.frames.iter().map(|frame| frame.kind).collect();
+    let shown = shown(&origins, &kinds, all);
+    thread.frames.iter().zip(shown).filter(|(_, is_shown)| *is_shown).map(|(frame, _)| row(frame)).collect()
+}
+
+/// Says of each frame, innermost first, whether it is shown. Where the thread is has to be seen, whoever's code that is: the
+/// innermost frame that is not the interpreter's own always is, and so is the innermost one of an interpreted function.
+fn shown(origins: &[Origin], kinds: &[FrameKind], all: bool) -> Vec<bool> {
     let view = View { show_all: all, ..View::default() };
     let mut is_library = false;
-    let shown = thread.frames.iter().rev().filter(|frame| {
-        let origin = Origin::of(frame, &module_path(stacks, frame));
-        view.shows_origin(origin, &mut is_library)
-    });
-    let mut rows: Vec<Row> = shown.map(row).collect();
-    rows.reverse();
-    rows
+    let mut shown: Vec<bool> = origins.iter().rev().map(|origin| view.shows_origin(*origin, &mut is_library)).collect();
+    shown.reverse();
+    let innermost = origins.iter().position(|origin| *origin != Origin::Interpreter);
+    let interpreted = kinds.iter().position(|kind| *kind != FrameKind::Native);
+    let always = if innermost.is_none() && interpreted.is_none() { Some(0) } else { innermost };
+    for place in [always, interpreted].into_iter().flatten() {
+        if let Some(is_shown) = shown.get_mut(place) {
+            *is_shown = true;
+        }
+    }
+    shown
 }
 
 fn row(frame: &Frame) -> Row {
@@ -218,6 +232,21 @@ impl Paint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_a_thread_is_is_shown_whoevers_code_that_is() {
+        use FrameKind::{Native, Python};
+        use Origin::{Interpreter, Library, Program};
+        // A program that calls a library, which waits: a lock's native code, the library's two frames, the program, its start.
+        let origins = [Library, Interpreter, Library, Library, Program, Interpreter];
+        let kinds = [Native, Native, Python, Python, Python, Python];
+        assert_eq!(shown(&origins, &kinds, false), [true, false, true, true, true, false]);
+        assert_eq!(shown(&origins, &kinds, true), [true; 6]);
+        // Only starters of the interpreter's own, as in a thread that just began.
+        assert_eq!(shown(&[Interpreter, Interpreter], &[Native, Python], false), [false, true]);
+        assert_eq!(shown(&[Interpreter, Interpreter], &[Native, Native], false), [true, false]);
+        assert!(shown(&[], &[], false).is_empty());
+    }
 
     #[test]
     fn any_text_takes_one_line() {

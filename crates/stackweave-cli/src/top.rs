@@ -7,6 +7,7 @@ use stackweave_profile::{CallStatistics, FunctionId, Profile, Sort, TableOptions
 
 use crate::arguments::{Order, Top};
 use crate::failure::Failure;
+use crate::hidden;
 use crate::json_values::{cost, function, share, unit};
 use crate::screen::{Screen, show};
 
@@ -25,7 +26,10 @@ pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
     }
     let options =
         TableOptions { sort, limit: Some(arguments.number), width, view, colour, folder: std::env::current_dir().ok() };
-    show(&selected.remarks, |out| write_table(out, &selected.profile, &options))
+    show(&selected.remarks, |out| {
+        write_table(out, &selected.profile, &options)?;
+        hidden::write(out, &selected.profile, &options.view)
+    })
 }
 
 fn write_json(

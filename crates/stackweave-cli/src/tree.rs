@@ -4,6 +4,7 @@ use stackweave_profile::{TreeOptions, write_tree};
 
 use crate::arguments::Tree;
 use crate::failure::Failure;
+use crate::hidden;
 use crate::screen::{Screen, show};
 use crate::tree_json;
 
@@ -20,5 +21,8 @@ pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
     if arguments.json {
         return show(&[], |out| tree_json::write(out, &selected.profile, &options, &selected.remarks));
     }
-    show(&selected.remarks, |out| write_tree(out, &selected.profile, &options))
+    show(&selected.remarks, |out| {
+        write_tree(out, &selected.profile, &options)?;
+        hidden::write(out, &selected.profile, &options.view)
+    })
 }

@@ -37,4 +37,4 @@ pub use recordings::{Aggregated, PartProfile, aggregate};
 pub(crate) use recordings::{offsets, profiles_of_rows, ranges};
 pub(crate) use span_tree::{OpenSpans, SpanTree};
 pub use statistics::{CallStatistics, Edge, Statistics};
-pub use view::{Filter, View};
+pub use view::{Filter, Hidden, View};

@@ -67,6 +67,15 @@ impl View {
     }
 }
 
+/// What a view hides of a profile because it is inside libraries or the interpreter's own. What a filter leaves out is not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hidden {
+    /// How many functions are seen nowhere.
+    pub functions: usize,
+    /// What hidden calls cost themselves: it counts as their nearest callers' that are seen.
+    pub own: i64,
+}
+
 /// What is seen, by whose code a function's callers are: nothing of the interpreter, and of a library only what somebody
 /// else called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +124,31 @@ impl Profile {
             builder.add(here.seen, calls, own);
         }
         Self { measure: self.measure, functions, tree: builder.finish(), counts: self.counts }
+    }
+
+    /// Returns what `view` hides, and would show with [`View::show_all`].
+    pub fn hidden(&self, view: &View) -> Hidden {
+        let mut hidden = Hidden::default();
+        if view.show_all {
+            return hidden;
+        }
+        let count = self.functions.functions().len();
+        let (mut is_met, mut is_seen) = (vec![false; count], vec![false; count]);
+        let mut is_library = vec![false; self.tree.nodes().len()];
+        for (id, node) in self.tree.iter() {
+            let number = self.functions.frame(node.frame).function;
+            let function = self.functions.function(number);
+            is_library[id.index()] = is_library[node.parent.index()];
+            let is_shown = view.shows_origin(function.origin, &mut is_library[id.index()]);
+            if !view.filter.shows(function) {
+                continue;
+            }
+            is_met[number.index()] = true;
+            is_seen[number.index()] |= is_shown;
+            hidden.own = hidden.own.saturating_add(if is_shown { 0 } else { node.cost.own });
+        }
+        hidden.functions = is_met.iter().zip(&is_seen).filter(|(is_met, is_seen)| **is_met && !**is_seen).count();
+        hidden
     }
 
     /// The costs of this profile that no frame in it has: of frames that are not seen, and of stacks without frames.
