@@ -24,7 +24,8 @@ examples:
   stackweave run --demote --sample 512KiB app.py  much cheaper: no calls that take no time, one allocation in 512 KiB
   stackweave run --subprocesses server.py         the Python programs that it starts, too
 
-PATTERN is a part of a name, or module:NAME, file:NAME or function:NAME, with * and ? for any text and character.
+PATTERN is a part of a name, or module:NAME, file:NAME or function:NAME, with * and ? for any text and
+character; function:=NAME is exactly that name.
 TIME is a number of seconds or 10us, 1.5ms; SIZE is a number of bytes or 64MB, 1GiB.
 
 then:

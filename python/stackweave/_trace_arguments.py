@@ -23,7 +23,8 @@ Examples:
                                                   only some files; argument values of one function
   stackweave trace --ring 64MB server.py          keep the last moments only
 
-PATTERN is a part of a name, or module:NAME, file:NAME or function:NAME, with * and ? for any text and character.
+PATTERN is a part of a name, or module:NAME, file:NAME or function:NAME, with * and ? for any text and
+character; function:=NAME is exactly that name.
 TIME is a number of seconds or 10us, 1.5ms; SIZE is a number of bytes or 64MB, 1GiB.
 
 Then:

@@ -357,7 +357,8 @@ pub(crate) struct Part {
     pub(crate) all: bool,
     #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) extent: Extent,
-    /// Only functions that match: a part of the name, file or module, or a pattern like function:Model.* or file:*/nn/*
+    /// Only functions that match: a part of the name, file or module, or a pattern like function:Model.* or
+    /// file:*/nn/*; function:=f is exactly f
     #[arg(long, value_name = "PATTERN")]
     pub(crate) only: Vec<String>,
     /// No functions that match

@@ -19,8 +19,9 @@ pub enum Part {
 /// A text to look for in functions.
 ///
 /// With `*` (any text), `?` (any character) or `[abc]`, `[a-z]`, `[!a]` in it, it stands for the whole of what is looked
-/// at, a file also without its folders; else it may stand anywhere in it. As text: `file:*/models/*.py`, `module:libtorch`,
-/// `function:Model.*`; without such a beginning it is looked for in all three.
+/// at, a file also without its folders; else it may stand anywhere in it. With `=` before it, it is the whole, letter by letter. As
+/// text: `file:*/models/*.py`, `module:libtorch`, `function:Model.*`, `function:=main`; without such a beginning it is looked
+/// for in all three.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
     /// What is looked at.
@@ -62,11 +63,19 @@ impl Pattern {
 
     /// Whether it stands for the whole of this text, glob or not.
     pub fn is_whole(&self, text: &str) -> bool {
-        self.text == text || glob(&self.text, text)
+        match self.exact() {
+            Some(exact) => exact == text,
+            None => self.text == text || glob(&self.text, text),
+        }
+    }
+
+    /// Returns what it stands for if that is exactly one text.
+    fn exact(&self) -> Option<&str> {
+        self.text.strip_prefix('=')
     }
 
     fn is_in(&self, text: &str) -> bool {
-        text_matches(&self.text, text)
+        self.exact().map_or_else(|| text_matches(&self.text, text), |exact| exact == text)
     }
 
     fn is_in_path(&self, path: &str) -> bool {
@@ -166,6 +175,21 @@ mod tests {
         let pattern = |text: &str| text.parse::<Pattern>().unwrap();
         assert!(pattern("pkg.load").is_whole("pkg.load") && pattern("pkg.*").is_whole("pkg.load"));
         assert!(!pattern("pkg.load").is_whole("pkg.load_all") && !pattern("load").is_whole("pkg.load"));
+    }
+
+    #[test]
+    fn a_pattern_with_an_equals_sign_stands_for_one_name() {
+        let is_for = |pattern: &str, function: &str| {
+            let names = FunctionNames { module: Some("libf.so"), file: Some("/srv/f.py"), function };
+            pattern.parse::<Pattern>().is_ok_and(|pattern| pattern.matches(names))
+        };
+        assert!(is_for("function:f", "off") && !is_for("function:=f", "off"));
+        assert!(is_for("function:=f", "f") && is_for("=f", "f") && !is_for("function:=f", "A.f"));
+        assert!(is_for("function:=A.f", "A.f") && is_for("function:=[f]*", "[f]*") && !is_for("function:=*", "f"));
+        assert!(is_for("file:=f.py", "x") && is_for("file:=/srv/f.py", "x") && !is_for("file:=srv/f.py", "x"));
+        assert!(is_for("module:=libf.so", "x") && !is_for("module:=libf", "x"));
+        let whole = |pattern: &str, text: &str| pattern.parse::<Pattern>().is_ok_and(|pattern| pattern.is_whole(text));
+        assert!(whole("=f", "f") && !whole("=f", "ff") && !whole("=*", "f"));
     }
 
     #[test]
