@@ -92,6 +92,15 @@ class Said(TraceCommandCase):
         self.assertEqual(done[0], 0, done[2])
         self.assertRegex(done[1].decode(), r"(?m)^ *1,000 .* f  .*work\.py:1$")
 
+    def test_calls_of_c_functions_are_counted(self):
+        self.write("work.py", "import json\nfor n in range(1000): len('a')\ntry: json.loads('{')\nexcept ValueError: pass")
+        said = self.said(*OUTPUT, "--c-calls", "--no-gc", "work.py")
+        found = re.match(r"stackweave: [\d,]+ calls and ([\d,]+) calls of C functions in ", said)
+        self.assertTrue(found, said)
+        recorded = [event for event in stackweave.open(self.path).events() if event.kind == "c-call"]
+        self.assertEqual(int(found[1].replace(",", "")), len(recorded))
+        self.assertGreaterEqual(len(recorded), 1000)
+
     def test_nothing_is_in_the_trace_but_the_program(self):
         self.write("work.py", "def f(): pass\nf()")
         self.said(*OUTPUT, "-q", "--no-gc", "work.py")

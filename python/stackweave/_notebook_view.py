@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _native
 from ._reading import _profile_options, _selection
-from ._sizes import count_text, duration_text, size_text
+from ._sizes import duration_text, size_text
+from ._trace_ending import calls_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -136,7 +137,7 @@ def sentence(recording: Recording, kept: str | None) -> str:
     calls: Any = sources.get("CallSource")
     if calls is not None and calls.counted is not None:
         seconds = max((process["duration"] for process in recording.info()["processes"]), default=0.0)
-        parts.append(f"{count_text(calls.counted.get('calls', 0), 'call')} in {duration_text(seconds)}")
+        parts.append(f"{calls_text(calls.counted)} in {duration_text(seconds)}")
     if "MemorySource" in sources:
         parts.append(f"{size_text(recording.memory().peak().bytes)} at the peak")
     if kept is not None:

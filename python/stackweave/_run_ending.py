@@ -9,8 +9,8 @@ from ._memory_ending import too_small, totals_of, used
 from ._native import StackweaveError
 from ._record import Record
 from ._recording import FORGOTTEN
-from ._sizes import count_text, duration_text, size_text
-from ._trace_ending import left_out
+from ._sizes import duration_text, size_text
+from ._trace_ending import calls_text, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ def lines(ended: Ended) -> Iterator[str]:
 def _recorded(record: Record, ended: Ended) -> Iterator[str]:
     """Calls and time, and a line about memory."""
     if record._call_source is not None:
-        calls = count_text((record._call_source.counted or {}).get("calls", 0), "call")
+        calls = calls_text(record._call_source.counted or {})
         yield f"{calls} in {duration_text(ended.seconds)}"
     if record._memory_source is not None:
         try:

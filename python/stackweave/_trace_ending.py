@@ -25,7 +25,7 @@ def lines(ended: Ended) -> Iterator[str]:
     if summary.error is not None:
         yield f"the recording {path} could not be written: {summary.error}"
     else:
-        calls = f"{count_text(stats.get('calls', 0), 'call')} in {duration_text(ended.seconds)}"
+        calls = f"{calls_text(stats)} in {duration_text(ended.seconds)}"
         if summary.lost.get(FORGOTTEN):
             calls = f"the last of {calls}"
         size = f"{path} ({size_text(summary.bytes)})"
@@ -33,6 +33,12 @@ def lines(ended: Ended) -> Iterator[str]:
     yield from left_out(stats)
     yield from losses(summary)
     yield from others(ended, "top")
+
+
+def calls_text(stats: dict[str, Any]) -> str:
+    """2,000 calls; 2,000 calls and 300 calls of C functions."""
+    calls = count_text(stats.get("calls", 0), "call")
+    return f"{calls} and {count_text(stats['c_calls'], 'call')} of C functions" if stats.get("c_calls") else calls
 
 
 def left_out(stats: dict[str, Any]) -> Iterator[str]:

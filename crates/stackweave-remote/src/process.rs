@@ -99,13 +99,17 @@ impl Process {
         let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
         let scope: u8 = scope.and_then(|scope| scope.trim().parse().ok()).unwrap_or(0);
         let capabilities = field(&own, "CapEff").and_then(|set| u64::from_str_radix(set, 16).ok()).unwrap_or(0);
-        match scope {
-            _ if is_root && capabilities >> SYS_PTRACE & 1 == 0 => Guard::Container,
-            3.. => Guard::Yama(scope),
-            _ if user(&own) != user(&other) && !is_root => Guard::Owner,
-            1 | 2 if !is_root => Guard::Yama(scope),
-            _ => Guard::Other,
+        let namespace = |file| fs::read_link(file).ok();
+        let own_namespace = namespace(PathBuf::from("/proc/self/ns/user"));
+        let is_elsewhere = namespace(self.file("ns/user")).is_some_and(|other| Some(other) != own_namespace);
+        Facts {
+            is_root,
+            may_trace: capabilities >> SYS_PTRACE & 1 == 1,
+            is_own: user(&own) == user(&other),
+            is_elsewhere,
+            scope,
         }
+        .guard()
     }
 
     /// Whether its program is for 32-bit processors.
@@ -122,6 +126,36 @@ impl Process {
     }
 }
 
+/// What decides who may look into a process.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    is_root: bool,
+    /// Whether this process has the capability to trace any process.
+    may_trace: bool,
+    /// Whether the process is of the same user.
+    is_own: bool,
+    /// Whether it is known to be in another user namespace.
+    is_elsewhere: bool,
+    /// Yama's.
+    scope: u8,
+}
+
+impl Facts {
+    /// Who forbade it.
+    fn guard(self) -> Guard {
+        let Self { is_root, may_trace, is_own, is_elsewhere, scope } = self;
+        match scope {
+            _ if is_root && !may_trace => Guard::Container,
+            3.. => Guard::Yama(scope),
+            _ if is_elsewhere => Guard::Namespace,
+            _ if is_root => Guard::OtherForRoot,
+            _ if !is_own => Guard::Owner,
+            1 | 2 => Guard::Yama(scope),
+            _ => Guard::Other,
+        }
+    }
+}
+
 /// The number of the capability to trace any process.
 const SYS_PTRACE: u32 = 19;
 
@@ -133,6 +167,26 @@ fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_in_the_way_fits_who_asks() {
+        let root = Facts { is_root: true, may_trace: true, is_own: true, is_elsewhere: false, scope: 0 };
+        let user = Facts { is_root: false, may_trace: false, ..root };
+        for (facts, expected) in [
+            (root, Guard::OtherForRoot),
+            (Facts { is_own: false, scope: 1, ..root }, Guard::OtherForRoot),
+            (Facts { may_trace: false, ..root }, Guard::Container),
+            (Facts { is_elsewhere: true, ..root }, Guard::Namespace),
+            (Facts { scope: 3, ..root }, Guard::Yama(3)),
+            (user, Guard::Other),
+            (Facts { is_own: false, ..user }, Guard::Owner),
+            (Facts { is_elsewhere: true, is_own: false, ..user }, Guard::Namespace),
+            (Facts { scope: 1, ..user }, Guard::Yama(1)),
+            (Facts { scope: 2, ..user }, Guard::Yama(2)),
+        ] {
+            assert_eq!(facts.guard(), expected, "{facts:?}");
+        }
+    }
 
     #[test]
     fn fields_are_found_by_their_whole_name() {

@@ -58,8 +58,12 @@ pub enum Guard {
     Yama(u8),
     /// The container that this runs in was not given the right.
     Container,
+    /// The process belongs to another user namespace: it was started outside of this container.
+    Namespace,
     /// The process has asked not to be read, or a security module forbids it.
     Other,
+    /// The same, where this process is root's already.
+    OtherForRoot,
 }
 
 impl CantRead {
@@ -114,7 +118,15 @@ impl fmt::Display for Guard {
                 "this container may not trace processes; start it with --cap-add=SYS_PTRACE, or the process with \
                  stackweave loaded"
             }
+            Self::Namespace => {
+                "it belongs to another user namespace, outside of this container; run the command there, or start the \
+                 process with stackweave loaded"
+            }
             Self::Other => "it asked not to be read, or a security module forbids it; use sudo",
+            Self::OtherForRoot => {
+                "a security module, a seccomp filter or the sandbox that this runs in forbids it to root, too; run the \
+                 command outside of it, or start the process with stackweave loaded"
+            }
         })
     }
 }
@@ -127,10 +139,13 @@ mod tests {
 
     #[test]
     fn every_refusal_is_one_sentence_with_a_remedy() {
-        for by in [Guard::Owner, Guard::Yama(1), Guard::Yama(2), Guard::Yama(3), Guard::Container, Guard::Other] {
+        let guards = [Guard::Owner, Guard::Yama(1), Guard::Yama(2), Guard::Yama(3), Guard::Container, Guard::Other];
+        for by in guards.into_iter().chain([Guard::Namespace, Guard::OtherForRoot]) {
             let text = CantRead::NotAllowed { process: 7, by }.to_string();
             assert!(text.starts_with("not allowed to look into process 7: "), "{text}");
             assert!(["sudo", "loaded", "cap-add"].iter().any(|remedy| text.contains(remedy)), "{text}");
+            let is_for_root = matches!(by, Guard::Container | Guard::Namespace | Guard::OtherForRoot | Guard::Yama(3));
+            assert_eq!(text.contains("sudo"), !is_for_root, "root can't use sudo for more: {text}");
             assert!(!text.ends_with('.') && !text.contains('\n') && !text.contains("  "), "{text}");
         }
     }

@@ -20,6 +20,8 @@ pub(crate) struct Block {
     pub(crate) thread: Thread,
     /// How many calls were recorded, begun or gone on.
     pub(crate) calls: Cell<u64>,
+    /// How many calls of native functions were recorded.
+    pub(crate) native_calls: Cell<u64>,
     /// See [`Engine::way`](crate::engine::Engine::way).
     pub(crate) way: Cell<(u64, u64)>,
     /// How often its name is still looked for.
@@ -63,6 +65,7 @@ pub(crate) unsafe fn make_for_this_thread() -> &'static Block {
     let block = Box::into_raw(Box::new(Block {
         thread: Thread::new(),
         calls: Cell::new(0),
+        native_calls: Cell::new(0),
         way: Cell::new((0, 0)),
         name_attempts: Cell::new(0),
         // SAFETY: has no conditions.

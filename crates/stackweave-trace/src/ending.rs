@@ -50,6 +50,7 @@ impl Session {
     /// A thread has ended: what was open on it ended then.
     pub(crate) fn end_thread(&self, block: &Block) {
         self.ended_calls.set(self.ended_calls.get() + block.calls.get());
+        self.ended_native_calls.set(self.ended_native_calls.get() + block.native_calls.get());
         self.ended_threads.set(self.ended_threads.get() + u64::from(block.calls.get() > 0));
         if let Some(ticks) = block.ended_at().filter(|_| block.thread.shadow.len() > 0) {
             self.end_other_thread(block, ticks);
@@ -107,9 +108,11 @@ impl Session {
         self.since.set(now);
         self.rules.forget();
         self.ended_calls.set(0);
+        self.ended_native_calls.set(0);
         self.ended_threads.set(0);
         if let Some(block) = blocks::of_this_thread() {
             block.calls.set(0);
+            block.native_calls.set(0);
             block.is_waiting.store(false, Ordering::Relaxed);
             block.thread.say_again(Pen { sink: &live, rules: &self.rules }, now);
         }

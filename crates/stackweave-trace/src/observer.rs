@@ -189,6 +189,7 @@ fn enter_native_at_once<const WAY: u8, F: CallFrame>(callable: u64, frame: F) ->
     let began = session.recorder.record_fixed(session.hot_kinds.native, [call]);
     let (key, form, code) = (top.key | INSIDE, Form::Native, top.code);
     push::<WAY>(shadow, Entry { key, call, code, form, status: Status::Written, began, inside: 0 });
+    block.native_calls.set(block.native_calls.get() + 1);
     true
 }
 
@@ -218,6 +219,9 @@ fn enter_native<F: CallFrame>(callable: u64, frame: F) {
     // SAFETY: the mechanism tells of such objects only.
     if let Some(call) = unsafe { session.native(callable) } {
         session.on(block, |engine| engine.enter_native(call, frame));
+        let top = *block.thread.shadow.top();
+        let is_recorded = top.key == frame.address() | INSIDE && top.form == Form::Native && top.is_written();
+        block.native_calls.set(block.native_calls.get() + u64::from(is_recorded));
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) struct Session {
     pub(crate) left_out: Cell<u64>,
     /// Of threads that have ended: the calls that were recorded.
     pub(crate) ended_calls: Cell<u64>,
+    /// The same of native functions.
+    pub(crate) ended_native_calls: Cell<u64>,
     /// How many threads have ended that had any.
     pub(crate) ended_threads: Cell<u64>,
     pub(crate) demoted: RefCell<Vec<(u32, Timing)>>,

@@ -37,6 +37,8 @@ pub struct TraceStats {
     pub fallback_reason: Option<String>,
     /// Calls that were recorded, begun or gone on.
     pub calls: u64,
+    /// Calls of functions written in C that were recorded.
+    pub native_calls: u64,
     /// How often a thread was not where it should have been: greenlets, frames that nobody told of.
     pub repairs: u64,
     /// Ends of what nobody saw begin.
@@ -60,11 +62,12 @@ pub struct TraceStats {
 impl Trace {
     /// What it has seen so far.
     pub(crate) fn stats(&self, session: Option<&Session>) -> TraceStats {
-        let (mut calls, mut threads) = (0, 0);
+        let (mut calls, mut native_calls, mut threads) = (0, 0, 0);
         // SAFETY: the callers hold the GIL.
         unsafe {
             blocks::visit(|block| {
                 calls += block.calls.get();
+                native_calls += block.native_calls.get();
                 threads += u64::from(block.calls.get() > 0);
             });
         }
@@ -73,6 +76,7 @@ impl Trace {
             mechanism: self.mechanism,
             fallback_reason: self.fallback_reason.clone(),
             calls: calls + session.map_or(0, |session| session.ended_calls.get()) + count(|rules| &rules.late),
+            native_calls: native_calls + session.map_or(0, |session| session.ended_native_calls.get()),
             repairs: count(|rules| &rules.repairs),
             ignored_ends: count(|rules| &rules.ignored_ends),
             dropped: count(|rules| &rules.dropped),

@@ -293,6 +293,7 @@ fn session_of(
         is_paused: Cell::new(false),
         left_out: Cell::new(0),
         ended_calls: Cell::new(0),
+        ended_native_calls: Cell::new(0),
         ended_threads: Cell::new(0),
         demoted: RefCell::default(),
         natives: AddressMap::new(),

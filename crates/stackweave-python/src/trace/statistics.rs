@@ -15,6 +15,7 @@ pub(super) fn dict_of<'py>(py: Python<'py>, stats: &TraceStats) -> PyResult<Boun
     dict.set_item("mechanism", mechanism)?;
     dict.set_item("fallback_reason", stats.fallback_reason.as_deref())?;
     dict.set_item("calls", stats.calls)?;
+    dict.set_item("c_calls", stats.native_calls)?;
     dict.set_item("repairs", stats.repairs)?;
     dict.set_item("ignored_ends", stats.ignored_ends)?;
     dict.set_item("dropped", stats.dropped)?;
