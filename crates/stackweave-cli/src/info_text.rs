@@ -72,16 +72,19 @@ pub(crate) fn missing(process: &ProcessRecording) -> Vec<String> {
 }
 
 fn write_threads(out: &mut dyn Write, process: &ProcessRecording) -> io::Result<()> {
-    let mut threads: Vec<_> =
-        process.dictionary().threads().map(|thread| (process.events_of(thread.number), thread)).collect();
+    let (own, programs): (Vec<_>, Vec<_>) = process.dictionary().threads().partition(|thread| thread.is_recorders());
+    let mut threads: Vec<_> = programs.into_iter().map(|thread| (process.events_of(thread.number), thread)).collect();
     threads.sort_by_key(|(events, thread)| (core::cmp::Reverse(*events), thread.number));
     for (events, thread) in threads.iter().take(THREADS) {
         let name = if thread.name.is_empty() { "unnamed" } else { &thread.name };
         row(out, "thread", &format!("{} {name}, {}", thread.tid, counted(*events, "event", "events")))?;
     }
-    match threads.len().checked_sub(THREADS) {
-        Some(rest) if rest > 0 => row(out, "", &format!("and {} more", counted(rest as u64, "thread", "threads"))),
-        _ => Ok(()),
+    if let Some(rest) = threads.len().checked_sub(THREADS).filter(|rest| *rest > 0) {
+        row(out, "", &format!("and {} more", counted(rest as u64, "thread", "threads")))?;
+    }
+    match own.iter().map(|thread| process.events_of(thread.number)).sum() {
+        0 => Ok(()),
+        events => row(out, "recorder", &format!("{} with its own figures", counted(events, "event", "events"))),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use core::fmt;
 use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
 use stackweave_profile::memory::MemoryUsage;
@@ -96,8 +98,8 @@ impl<'a> Source<'a> {
 
     /// What the export is called.
     pub fn title(&self) -> String {
-        let first = || self.processes().first().map(|process| self.title_of(process)).unwrap_or_default();
-        self.options.title.clone().unwrap_or_else(first)
+        let main = || main_process(self.processes()).map(|process| self.title_of(process)).unwrap_or_default();
+        self.options.title.clone().unwrap_or_else(main)
     }
 
     /// What a process is called: its command line, or the file that it runs.
@@ -137,11 +139,11 @@ impl<'a> Source<'a> {
         wall_ns_of(self.recording, time_ns)
     }
 
-    /// The recording before a change, if there is one: its first process, when it began by the wall clock, and how long it is.
+    /// The recording before a change, if there is one: its main process, when it began by the wall clock, and how long it is.
     pub(crate) fn before_change(&self) -> Option<(Option<&ProcessRecording>, i64, u64)> {
         let before = self.options.before?;
         let end = before.time_range().map_or(0, |range| range.end.saturating_sub(begin_of(before)));
-        Some((before.processes().first(), wall_ns_of(before, 0), u64::try_from(end).unwrap_or(0)))
+        Some((main_process(before.processes()), wall_ns_of(before, 0), u64::try_from(end).unwrap_or(0)))
     }
 
     /// The profile of everything that is asked for, as it is to be seen.
@@ -390,6 +392,21 @@ impl<'a> Source<'a> {
             missing.for_each(|missing| self.missing.borrow_mut().add_all(missing));
         }
     }
+}
+
+/// Returns the process that a recording of several is named after: of those that no other of them has started the one that
+/// ran longest, and of equal ones the first.
+pub(crate) fn main_process(processes: &[ProcessRecording]) -> Option<&ProcessRecording> {
+    let pids: HashSet<u32> = processes.iter().map(|process| process.start().pid).collect();
+    let is_child = |process: &ProcessRecording| {
+        let start = process.start();
+        start.parent_pid != start.pid && pids.contains(&start.parent_pid)
+    };
+    let duration = |process: &ProcessRecording| process.time_range().map_or(0, |range| range.end - range.start);
+    let longest = |is_wanted: &dyn Fn(&ProcessRecording) -> bool| {
+        processes.iter().filter(|process| is_wanted(process)).min_by_key(|process| Reverse(duration(process)))
+    };
+    longest(&|process| !is_child(process)).or_else(|| longest(&|_| true))
 }
 
 /// When the first process of a recording began to record, on its axis.

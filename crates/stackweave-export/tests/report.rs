@@ -132,6 +132,29 @@ fn several_processes_are_side_by_side() {
     assert_eq!(page.head["threads"].as_array().unwrap().iter().filter(of_second).count(), 2);
 }
 
+/// A helper that was started first, the program, and what it started: files are read in the order of their names.
+#[test]
+fn several_processes_are_named_after_the_one_that_started_them() {
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let program = Start { pid: 50, command_line: words("python3 /srv/train.py --fast"), ..example_start() };
+    let tracker = Start { pid: 51, parent_pid: 50, command_line: words("python3 -c tracker"), ..example_start() };
+    let mut short = Tape::started(&Start { pid: 40, command_line: words("python3 other.py"), ..example_start() });
+    short.begin((1, 10), span("short"));
+    let recording = recording_of(vec![short, example_from(&tracker), example_from(&program)]);
+    let page = Page::of(&recording, &ExportOptions::default());
+    assert_eq!(page.head["title"], "train.py --fast");
+}
+
+#[test]
+fn the_recorders_own_thread_is_in_no_list() {
+    let mut tape = example();
+    tape.thread(9, 99, "stackweave");
+    tape.instant((9, 100), span("figures"), &[]);
+    let page = Page::of(&tape.recording(), &ExportOptions::default());
+    let names: Vec<&Value> = page.head["threads"].as_array().unwrap().iter().map(|thread| &thread["name"]).collect();
+    assert_eq!(names, ["main", "worker"]);
+}
+
 #[test]
 fn nothing_of_a_recording_stands_in_the_page_but_in_blocks() {
     let mut tape = nasty();

@@ -20,7 +20,7 @@ pub(crate) use host::{HostKind, Tells, Told};
 pub(crate) use kinds::{Kinds, text_of};
 pub(crate) use live::{LiveMemory, Piece};
 pub(crate) use memory::{Given, Held, Taken};
-pub(crate) use named::NamedProcess;
+pub(crate) use named::{NamedProcess, NamedThread};
 pub(crate) use visit::{losses, visit, visit_process, visit_thread};
 
 /// Something that a thread has begun.

@@ -33,6 +33,8 @@ pub(crate) struct NamedThread {
     /// Its number in the system, or one above all of those if the process had two threads of that number.
     pub(crate) tid: u32,
     pub(crate) name: String,
+    /// Whether it is the recorder's own.
+    pub(crate) is_recorders: bool,
 }
 
 impl<'a> NamedProcess<'a> {
@@ -98,6 +100,7 @@ fn threads(source: &Source<'_>, process: &ProcessRecording) -> Vec<NamedThread> 
         number: thread.number,
         tid: unique.number(thread.tid),
         name: thread.name.clone(),
+        is_recorders: thread.is_recorders(),
     });
     named.collect()
 }

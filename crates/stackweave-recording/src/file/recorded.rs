@@ -110,3 +110,13 @@ pub struct RecordedThread {
     /// Its name; empty if it has none.
     pub name: String,
 }
+
+impl RecordedThread {
+    /// The name of the thread that the recorder's own figures are of.
+    pub const RECORDER: &'static str = "stackweave";
+
+    /// Returns whether it is the recorder's own: it has figures for the whole process, and nothing that the program did.
+    pub fn is_recorders(&self) -> bool {
+        self.name == Self::RECORDER
+    }
+}

@@ -12,9 +12,10 @@ use stackweave_core::EventKind;
 use super::kinds::KindNumber;
 use super::observer::{Notes, Observer};
 use super::session::{Session, Setting};
+use crate::file::RecordedThread;
 
 /// What the thread of an observer's notes is called.
-pub(super) const THREAD_NAME: &str = "stackweave";
+pub(super) const THREAD_NAME: &str = RecordedThread::RECORDER;
 const SHORTEST: Duration = Duration::from_micros(50);
 const LONGEST: Duration = Duration::from_secs(86_400);
 

@@ -8,9 +8,9 @@ use stackweave_recording::ProcessRecording;
 
 use super::title::short_title;
 use super::trees::Trees;
-use crate::activity::NamedProcess;
+use crate::activity::{NamedProcess, NamedThread};
 use crate::error::ExportError;
-use crate::source::Source;
+use crate::source::{Source, main_process};
 
 /// The threads of all processes, by their places in the report.
 pub(super) struct Threads<'a> {
@@ -21,9 +21,7 @@ pub(super) struct Threads<'a> {
 impl<'a> Threads<'a> {
     pub(super) fn of(source: &Source<'a>) -> Self {
         let processes = NamedProcess::all(source);
-        let all = processes.iter().enumerate();
-        let all = all.flat_map(|(place, process)| process.threads.iter().map(move |thread| (place, thread.number)));
-        let places = all.zip(0..).collect();
+        let places = shown(&processes).map(|(place, thread)| (place, thread.number)).zip(0..).collect();
         Self { processes, places }
     }
 
@@ -42,6 +40,13 @@ impl<'a> Threads<'a> {
             self.processes.iter().enumerate().filter(|(_, process)| process.recording.start().pid == pid);
         processes.find_map(of_process)
     }
+}
+
+/// The threads that the report has, with the places of their processes: all but the recorder's own.
+fn shown<'p>(processes: &'p [NamedProcess<'_>]) -> impl Iterator<Item = (usize, &'p NamedThread)> {
+    let all = processes.iter().enumerate();
+    let all = all.flat_map(|(place, process)| process.threads.iter().map(move |thread| (place, thread)));
+    all.filter(|(_, thread)| !thread.is_recorders)
 }
 
 /// What has to be known about all of it, when everything is read: a sentence each.
@@ -89,7 +94,7 @@ fn part_of(source: &Source<'_>) -> Vec<String> {
 
 /// What was asked for; else what a recording is of, as short as that can be said.
 fn title(source: &Source<'_>) -> String {
-    source.options().title.clone().unwrap_or_else(|| title_of(source, source.processes().first()))
+    source.options().title.clone().unwrap_or_else(|| title_of(source, main_process(source.processes())))
 }
 
 fn title_of(source: &Source<'_>, process: Option<&ProcessRecording>) -> String {
@@ -110,9 +115,8 @@ pub(super) fn head(source: &Source<'_>, threads: &Threads<'_>) -> Map<String, Va
             "events": process.recording.event_count(),
         })
     });
-    let all = threads.processes.iter().enumerate();
-    let all = all.flat_map(|(place, process)| process.threads.iter().map(move |thread| (place, thread)));
-    let thread_rows = all.map(|(place, thread)| json!({"process": place, "tid": thread.tid, "name": thread.name}));
+    let thread_rows = shown(&threads.processes)
+        .map(|(place, thread)| json!({"process": place, "tid": thread.tid, "name": thread.name}));
     let fields = json!({
         "format": 1,
         "version": env!("CARGO_PKG_VERSION"),

@@ -9,7 +9,8 @@ import { head, measures } from "../../state";
 
 export function Facts({ functions }: { functions: number | undefined }) {
   const { title, wallNs, durationNs, events, processes, threads, before } = head();
-  const labels = [...new Set(processes.map((process) => process.labels).filter(Boolean))];
+  // Machine and Python of each process, each once.
+  const labels = [...new Set(processes.flatMap((process) => process.labels.split(", ")).filter(Boolean))];
   const command = processes.length === 1 ? processes[0]?.title : undefined;
   return (
     <section class="facts" aria-label="The recording">
