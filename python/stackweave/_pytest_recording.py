@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from . import _native
 from ._native import StackweaveError
 from ._pytest_recorded import OfTest, RecordedTest, TestMemory, TestRecord, TestTrace, remove_files
 from ._sizes import count_text, duration_text, size_text
@@ -33,6 +34,11 @@ class Recordings:
         self._began = os.getcwd()
         self._running: dict[str, OfTest] = {}
         self._told: list[tuple[str, RecordedTest]] = []
+        self._hooks = None if kind == "trace" else _native.KeptMemoryHooks()
+
+    def pytest_unconfigure(self) -> None:
+        if self._hooks is not None:
+            self._hooks.close()
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, None, None]:

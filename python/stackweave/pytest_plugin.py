@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -68,6 +69,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if kind:
         _record_tests(config, kind)
     config.pluginmanager.register(_Peaks(config), "stackweave-peaks")
+
+
+def pytest_unconfigure() -> None:
+    checks = sys.modules.get(f"{__package__}._pytest_checks")
+    if checks is not None:
+        checks.release_hooks()
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)

@@ -66,7 +66,7 @@ pub use kinds::MemoryKinds;
 pub use ledger_observer::{LedgerObserver, LedgerStats, observer};
 pub use memory::Memory;
 pub use options::{MemoryOptions, Mode};
-pub use platform::{DumpSignal, InterposeError};
+pub use platform::{DumpSignal, InterposeError, KeptHooks};
 pub use python_blocks::PythonBlocks;
 pub use quiet::Quiet;
 pub use snapshot::{BlockOrigin, DeviceSnapshot, Snapshot, UsageRow};

@@ -122,8 +122,10 @@ impl Memory {
         }
         let _quiet = Quiet::begin();
         sink::withdraw();
-        platform::look_for_others();
-        platform::remove();
+        if self.options.own_memory {
+            platform::look_for_others();
+            platform::remove(self.options.mappings);
+        }
         state::retire();
         host_words::forget_accounts();
         state::give_back();

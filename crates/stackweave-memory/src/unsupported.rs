@@ -48,7 +48,18 @@ pub(crate) const fn install(_: bool) -> Result<(), InterposeError> {
     Err(InterposeError::UnsupportedPlatform)
 }
 
-pub(crate) const fn remove() {}
+pub(crate) const fn remove(_: bool) {}
+
+/// There are no hooks to keep.
+#[derive(Debug)]
+pub struct KeptHooks(());
+
+impl KeptHooks {
+    /// Creates one.
+    pub const fn begin() -> Self {
+        Self(())
+    }
+}
 
 pub(crate) const fn recheck() {}
 

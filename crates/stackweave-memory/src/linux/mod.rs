@@ -15,10 +15,8 @@ mod told;
 pub use dump_signal::DumpSignal;
 pub(crate) use dump_signal::take_request as take_dump_request;
 pub(crate) use exports::for_each_export;
-pub use interpose::InterposeError;
-pub(crate) use interpose::{
-    Others, foreign_module, forget_others, look_for_others, others, refresh_if_needed, remove, stats,
-};
+pub use interpose::{InterposeError, KeptHooks};
+pub(crate) use interpose::{Others, foreign_module, forget_others, look_for_others, others, refresh_if_needed, stats};
 pub(crate) use system::{
     empty_in_children, errno_place, is_gone, is_on_signal_stack, map_zeros, order_all_threads, thread_number,
 };
@@ -26,6 +24,11 @@ pub(crate) use system::{
 /// Puts hooks in the places of the functions that take and give back memory; of those that map it if that is wanted.
 pub(crate) fn install(mappings: bool) -> Result<(), InterposeError> {
     interpose::install(functions::functions(mappings))
+}
+
+/// Takes the hooks out again, unless they are kept for the next recorder.
+pub(crate) fn remove(mappings: bool) {
+    interpose::remove(functions::functions(mappings));
 }
 
 /// For a thread of ours, now and then: leads what was loaded while no event looked, as where few are told of; and looks again at

@@ -1,6 +1,7 @@
 //! `MemoryRecorder`: every allocation of the process, into a recording. The native part; `stackweave._memory` is the other.
 
 mod answers;
+mod kept_hooks;
 mod options;
 mod quietly;
 mod recorder;
@@ -12,5 +13,6 @@ use pyo3::prelude::*;
 
 /// Adds the type to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<kept_hooks::KeptMemoryHooks>()?;
     module.add_class::<recorder::MemoryRecorder>()
 }

@@ -14,10 +14,12 @@
 //! | `visited`, `walk` | what is known of each module, and a walk over all |
 //! | `others` | how many slots another tool holds |
 //! | `refresh`, `turns` | when, and under which locks |
+//! | `kept` | hooks that stay for the next recorder |
 //! | `loading` | the hooks of `dlopen` and `dlsym` |
 
 mod arch;
 mod definitions;
+mod kept;
 mod loader;
 mod loading;
 mod module;
@@ -37,6 +39,7 @@ use core::ffi::CStr;
 use core::fmt;
 use core::sync::atomic::AtomicUsize;
 
+pub use kept::KeptHooks;
 pub(crate) use others::{foreign_module, forget_others, others};
 pub(crate) use refresh::{install, look_for_others, recheck, refresh_if_needed, remove, stats};
 

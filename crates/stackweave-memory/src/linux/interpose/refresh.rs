@@ -7,11 +7,12 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
 use crate::platform::interpose::definitions;
+use crate::platform::interpose::kept::Kept;
 use crate::platform::interpose::loader::{List, Loader};
 use crate::platform::interpose::loading;
 use crate::platform::interpose::turns::{Turn, Turns, patiently};
 use crate::platform::interpose::walk::{Knowledge, Purpose, walk};
-use crate::platform::interpose::{Function, InterposeError, InterposeStats, others};
+use crate::platform::interpose::{Function, InterposeError, InterposeStats, kept, others};
 
 pub(super) static LOADER: OnceLock<Loader> = OnceLock::new();
 static KNOWLEDGE: Turns<Option<Knowledge>> = Turns::new(None);
@@ -114,8 +115,18 @@ fn with_modules<R>(loader: &Loader, action: impl FnOnce(&mut Turn<'_, Option<Kno
     Some(result)
 }
 
-/// Leads `functions` to their hooks, in all modules that are loaded and in those that will be.
+/// Leads `functions` to their hooks, in all modules that are loaded and in those that will be. Hooks that were kept are used again.
 pub(crate) fn install(functions: &'static [Function]) -> Result<(), InterposeError> {
+    match kept::take(functions) {
+        Kept::These => {
+            others::forget_others();
+            refresh_now();
+            look_for_others();
+            return Ok(());
+        }
+        Kept::Others => put_back(),
+        Kept::None => {}
+    }
     take_turns_with_forks();
     stackweave_recording::never_wait_while(holds_the_loader);
     definitions::pin_this_module();
@@ -144,8 +155,15 @@ pub(crate) fn install(functions: &'static [Function]) -> Result<(), InterposeErr
     installed.unwrap_or(Err(InterposeError::Busy))
 }
 
-/// Puts back what the loader would have put into the slots.
-pub(crate) fn remove() {
+/// Puts back what the loader would have put into the slots, unless the hooks of `functions` are to be kept.
+pub(crate) fn remove(functions: &'static [Function]) {
+    if !kept::keep(functions) {
+        put_back();
+    }
+}
+
+/// Puts back what the loader would have put into the slots, if functions are led.
+pub(super) fn put_back() {
     let Some(loader) = LOADER.get() else { return };
     with_modules(loader, |turn, is_loading| {
         LOADS.store((&raw const NO_LOADS).cast_mut(), Ordering::Relaxed);

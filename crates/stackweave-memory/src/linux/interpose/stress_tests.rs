@@ -48,7 +48,7 @@ fn libraries_come_and_go_while_others_allocate_and_hooks_do_too() {
                 assert!(stats().slots > 0);
             }
             assert_eq!(library.counted_alone(), 1);
-            remove();
+            remove(functions());
         }
     });
     let pages = protections(ALLOCATING[0].1);
@@ -82,7 +82,7 @@ fn a_child_of_a_fork_in_the_middle_goes_on() {
                 let is_led = library.counted() == ALL;
                 loading.release(loading.allocate_in(handle));
                 let has_stats = stats().slots > 0;
-                remove();
+                remove(functions());
                 let is_put_back = library.counted() == 0;
                 // SAFETY: ends the child.
                 unsafe { libc::_exit(i32::from(!is_led) + 2 * i32::from(!has_stats) + 4 * i32::from(!is_put_back)) };

@@ -91,7 +91,7 @@ impl Alone {
 
 impl Drop for Alone {
     fn drop(&mut self) {
-        remove();
+        remove(functions());
     }
 }
 
@@ -223,7 +223,7 @@ fn calls_are_led_however_they_are_bound_and_everything_is_put_back() {
             let hooks = [malloc_hook as *const () as u64, free_hook as *const () as u64];
             assert!(hooks.iter().all(|hook| led.iter().filter(|word| *word == hook).count() == 3), "{name} {led:x?}");
             assert_eq!(library.counted(), ALL, "{name}");
-            remove();
+            remove(functions());
             assert_eq!(mappings(path), pages, "{name}");
             let definitions =
                 [&MALLOC, &CALLOC, &REALLOC, &FREE].map(|original| original.load(Ordering::Relaxed) as u64);
@@ -376,15 +376,56 @@ fn what_another_tool_has_put_into_a_slot_stays() {
             unsafe { std::ptr::with_exposed_provenance_mut::<u64>(*slot as usize).write_volatile(value) };
         }
     };
-    remove();
+    remove(functions());
     put(another as *const () as u64);
     install(functions()).unwrap();
     // Two of the three are variables, which the library itself may have changed.
     assert_eq!((slots.len(), stats().foreign_slots), (3, foreign + 1));
     assert_eq!(library.allocate().addr(), align_of::<u64>());
-    remove();
+    remove(functions());
     assert_eq!(library.allocate().addr(), align_of::<u64>());
     put(MALLOC.load(Ordering::Relaxed) as u64);
+}
+
+#[test]
+fn hooks_are_kept_for_the_next_recorder_until_nobody_wants_them() {
+    let _alone = Alone::new();
+    let library = Allocating::open(ALLOCATING[0].1);
+    let kept = KeptHooks::begin();
+    for _ in 0..2 {
+        install(functions()).unwrap();
+        assert_eq!(install(functions()), Err(InterposeError::Installed), "they are in use");
+        assert_eq!(library.counted(), ALL);
+        remove(functions());
+        assert_eq!(library.counted(), ALL, "they stay");
+    }
+    let later = Allocating::open(ALLOCATING[1].1);
+    install(functions()).unwrap();
+    assert_eq!(later.counted(), ALL, "what was loaded in between is led");
+    remove(functions());
+    drop(kept);
+    assert_eq!((library.counted(), later.counted()), (0, 0));
+    install(functions()).unwrap();
+    let kept = KeptHooks::begin();
+    drop(kept);
+    assert_eq!(library.counted(), ALL, "a recorder that runs keeps its hooks");
+    remove(functions());
+    assert_eq!(library.counted(), 0);
+}
+
+#[test]
+fn hooks_of_other_functions_are_not_taken_for_these() {
+    let _alone = Alone::new();
+    let library = Allocating::open(ALLOCATING[0].1);
+    let kept = KeptHooks::begin();
+    install(functions()).unwrap();
+    remove(functions());
+    install(&functions()[..1]).unwrap();
+    let counted = library.counted();
+    assert!(counted != 0 && counted != ALL, "the first function only: {counted}");
+    remove(&functions()[..1]);
+    drop(kept);
+    assert_eq!(library.counted(), 0);
 }
 
 #[test]
