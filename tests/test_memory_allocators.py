@@ -149,11 +149,16 @@ class Threads(MemoryCase):
         for thread in threads:
             thread.start()
         for _ in range(5):
-            with self.memory(python_allocators=True):
-                time.sleep(0.01)
+            with self.memory(python_allocators=True) as memory:
+                deadline = time.monotonic() + 60
+                while memory.recorder_stats()["allocations"] < 1000 and time.monotonic() < deadline:
+                    time.sleep(0.001)
+            self.assertGreaterEqual(memory.recorder_stats()["allocations"], 1000)
+            self.assertEqual(memory.recorder_stats()["left_over"], 0)
         stop.set()
         for thread in threads:
-            thread.join()
+            thread.join(60)
+            self.assertFalse(thread.is_alive())
 
 
 HANGS = """

@@ -282,12 +282,17 @@ class Tags(MemoryCase):
         self.assertEqual(repr(tag), "<stackweave.memory_tag 'nothing'>")
 
     def test_a_tag_outlives_its_recorder(self):
-        with stackweave.memory_tag("x"):
-            with self.memory():
-                pass
         with self.memory() as memory:
             with stackweave.memory_tag("x"):
+                blocks = [self.take(MEGABYTE)]
                 memory.stop()
+                blocks.append(self.take(MEGABYTE))
+        self.assertEqual(self.tags(memory), {"x": MEGABYTE})
+        with self.memory() as memory:
+            blocks.append(self.take(2 * MEGABYTE))
+        self.assertEqual(self.tags(memory), {None: 2 * MEGABYTE}, "nothing of it is left")
+        for block in blocks:
+            self.give(block)
 
 
 class Tracebacks(MemoryCase):

@@ -100,8 +100,23 @@ impl Drop for Held<'_> {
 }
 
 fn try_lock<'a>(mutex: *mut MutexParts) -> Option<Held<'a>> {
+    if is_being_unlocked(mutex) {
+        return None;
+    }
     // SAFETY: a mutex of the loader.
     (unsafe { libc::pthread_mutex_trylock(mutex.cast()) } == 0).then(|| Held::new(mutex))
+}
+
+/// Returns whether this thread is in the middle of unlocking, which a signal handler that allocates may interrupt: the count is
+/// zero, and the owner is not yet. To lock then would succeed, as by the owner, and to unlock would free the lock, which the
+/// interrupted thread then frees once more: in between it may be another thread's.
+fn is_being_unlocked(mutex: *mut MutexParts) -> bool {
+    // SAFETY: a mutex of the loader; the words are its ABI's. They are this thread's own if it is the owner, and it alone
+    // makes itself that.
+    unsafe {
+        (&raw const (*mutex).owner).read_volatile() == libc::gettid()
+            && (&raw const (*mutex).count).read_volatile() == 0
+    }
 }
 
 /// Both locks.
@@ -161,6 +176,30 @@ mod tests {
     use core::ffi::{c_int, c_void};
 
     use super::*;
+
+    /// As a signal handler finds a recursive mutex between the two steps of its thread's unlocking.
+    #[test]
+    fn a_lock_that_is_being_unlocked_is_not_tried() {
+        // SAFETY: a mutex of this test's own, which nobody else has, made recursive before its first use.
+        unsafe {
+            let mut attributes = core::mem::MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
+            assert_eq!(libc::pthread_mutexattr_init(attributes.as_mut_ptr()), 0);
+            assert_eq!(libc::pthread_mutexattr_settype(attributes.as_mut_ptr(), libc::PTHREAD_MUTEX_RECURSIVE), 0);
+            let mutex = Box::into_raw(Box::new(libc::PTHREAD_MUTEX_INITIALIZER));
+            assert_eq!(libc::pthread_mutex_init(mutex, attributes.as_ptr()), 0);
+            assert_eq!(libc::pthread_mutex_lock(mutex), 0);
+            let parts = mutex.cast::<MutexParts>();
+            assert_eq!(((*parts).owner, (*parts).count), (libc::gettid(), 1));
+            assert!(try_lock(parts).is_some_and(|held| held.is_inner()), "the owner may lock it again");
+            (*parts).count = 0;
+            assert!(try_lock(parts).is_none());
+            assert_eq!(((*parts).lock, (*parts).owner), (1, libc::gettid()), "it is as it was");
+            (*parts).count = 1;
+            assert_eq!(libc::pthread_mutex_unlock(mutex), 0);
+            assert!(try_lock(parts).is_some_and(|held| !held.is_inner()), "free");
+            drop(Box::from_raw(mutex));
+        }
+    }
 
     #[test]
     fn the_locks_are_found_and_are_those_of_the_loader() {
