@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from importlib.abc import PathEntryFinder
 
     _Begin = Callable[[], object]
+    _Failed = Callable[[], bool]
 
 STANDARD_INPUT = "-"
 
@@ -65,48 +66,49 @@ def _has_bytes(text: str) -> bool:
 
 
 def run(program: Program, begin: _Begin, failed: Callable[[], object]) -> int:
-    """Runs it to its end, and gives the exit status. SystemExit and KeyboardInterrupt end the process in here.
+    """Runs it to its end, and ends the process. Gives the exit status if Python goes on interactively.
 
     begin is called when all is ready, failed after an exception that nobody has handled: sys.last_value is that.
     """
-    runs_well = {"file": _run_file, "module": _run_module, "code": _run_code}[program.kind](program, begin)
-    if runs_well:
-        return 0
-    failed()
-    if issubclass(getattr(sys, "last_type", Exception), KeyboardInterrupt):
-        _native.end_interrupted()
-    return 1
+
+    def has_failed() -> bool:
+        """Whether it was interrupted."""
+        failed()
+        return issubclass(getattr(sys, "last_type", Exception), KeyboardInterrupt)
+
+    run_kind = {"file": _run_file, "module": _run_module, "code": _run_code}[program.kind]
+    return 0 if run_kind(program, begin, has_failed) else 1
 
 
-def _run_file(program: Program, begin: _Begin) -> bool:
+def _run_file(program: Program, begin: _Begin, failed: _Failed) -> bool:
     path = program.target
     if path == STANDARD_INPUT:
         _enter(path, program.arguments, "")
-        return _native.run_file(path, begin)
+        return _native.run_file(path, begin, failed)
     path = _absolute(path)
     importer = _importer(path)
     if importer is None:
         _enter(program.target, program.arguments, os.path.dirname(os.path.realpath(path)))
-        return _native.run_file(path, begin)
+        return _native.run_file(path, begin, failed)
     _enter(program.target, program.arguments, None)
     sys.path.insert(0, path)  # a folder or archive of code, whatever the flags
     has_main = importer.find_spec("__main__") is not None
-    return _run_main_of("__main__", False, begin if has_main else _nothing)
+    return _run_main_of("__main__", False, begin if has_main else _nothing, failed)
 
 
-def _run_module(program: Program, begin: _Begin) -> bool:
+def _run_module(program: Program, begin: _Begin, failed: _Failed) -> bool:
     _enter("-m", program.arguments, os.getcwd())
-    return _run_main_of(program.target, True, begin)
+    return _run_main_of(program.target, True, begin, failed)
 
 
-def _run_main_of(name: str, changes_arguments: bool, begin: _Begin) -> bool:
+def _run_main_of(name: str, changes_arguments: bool, begin: _Begin, failed: _Failed) -> bool:
     import runpy
 
     if _is_missing(name):
         begin = _nothing  # runpy says so, and there is nothing to record
 
     main: Callable[..., object] = runpy._run_module_as_main  # type: ignore[attr-defined]
-    return _native.run_call(partial(main, name, changes_arguments), begin)
+    return _native.run_call(partial(main, name, changes_arguments), begin, failed)
 
 
 def _is_missing(name: str) -> bool:
@@ -123,7 +125,7 @@ def _nothing() -> None:
     pass
 
 
-def _run_code(program: Program, begin: _Begin) -> bool:
+def _run_code(program: Program, begin: _Begin, failed: _Failed) -> bool:
     _enter("-c", program.arguments, "")
     source = program.target
     if sys.version_info >= (3, 14):
@@ -135,10 +137,10 @@ def _run_code(program: Program, begin: _Begin) -> bool:
     with contextlib.suppress(Exception):
         code = compiled()
     if code is None:
-        return _native.run_call(compiled, begin)  # fails again, with nobody of ours in the traceback
+        return _native.run_call(compiled, begin, failed)  # fails again, with nobody of ours in the traceback
     if sys.version_info >= (3, 13):
         _show_lines_of(code, source)
-    return _native.run_call(partial(exec, code, sys.modules["__main__"].__dict__), begin)
+    return _native.run_code(code, sys.modules["__main__"].__dict__, begin, failed)
 
 
 def _show_lines_of(code: object, source: str) -> None:

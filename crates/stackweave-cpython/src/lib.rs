@@ -43,6 +43,7 @@
 )]
 
 pub mod allocators;
+mod callers;
 pub mod calls;
 mod code;
 mod code_blob;
@@ -72,6 +73,7 @@ mod unavailable;
 mod version;
 mod walk;
 
+pub use callers::HiddenCallers;
 pub use code::CodeInfo;
 pub use frame::{CodePointer, PythonFrame, Walked};
 pub use frame_reader::FrameReader;

@@ -59,6 +59,22 @@ impl SourceFile {
     }
 }
 
+/// Ends the process as the interpreter does after a program: all that is done at its end, then the exit.
+///
+/// # Safety
+/// As for [`SourceFile::run`].
+pub unsafe fn end(has_failed: bool) -> ! {
+    // SAFETY: the signature is that of the headers of 3.10 to 3.15. The thread has the GIL, and runs no Python after this.
+    unsafe {
+        let exit: Option<unsafe extern "C" fn(c_int) -> !> =
+            Symbols::find().and_then(|symbols| symbols.function(c"Py_Exit"));
+        match exit {
+            Some(exit) => exit(c_int::from(has_failed)),
+            None => libc::exit(c_int::from(has_failed)),
+        }
+    }
+}
+
 /// Ends the process as the interpreter does after a `KeyboardInterrupt` that nobody has handled: all that is done at the
 /// end of a program, then by the signal.
 ///

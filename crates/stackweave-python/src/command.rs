@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use stackweave_cpython::HiddenCallers;
 use stackweave_cpython::program::{self, NotRun, SourceFile};
 
 use crate::errors::StackweaveError;
@@ -17,9 +19,10 @@ pub(crate) fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 }
 
 /// Runs a file as `python FILE` does, in the module `__main__`; `-` is the standard input. begin is called right before.
-/// False if the file ended with an exception, which was shown without any caller. SystemExit ends the process.
+/// After an exception, which is shown without any caller, failed is called, and returns whether the program was
+/// interrupted. Then the process ends, unless Python is to go on interactively: False if there was an exception.
 #[pyfunction]
-pub(crate) fn run_file(path: OsString, begin: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn run_file(path: OsString, begin: &Bound<'_, PyAny>, failed: &Bound<'_, PyAny>) -> PyResult<bool> {
     let path = if path == "-" { None } else { Some(CString::new(path.into_vec())) };
     let path = path.transpose().map_err(|_| PyValueError::new_err("embedded null byte"))?;
     let file = SourceFile::open(path).map_err(|reason| match reason {
@@ -27,31 +30,76 @@ pub(crate) fn run_file(path: OsString, begin: &Bound<'_, PyAny>) -> PyResult<boo
         NotRun::Python(reason) => StackweaveError::new_err(reason.to_string()),
         _ => StackweaveError::new_err("the program was not run"),
     })?;
-    begin.call0()?;
     // SAFETY: called by Python, which holds the GIL; the command does so on its main thread.
-    Ok(unsafe { file.run() })
+    as_outermost(begin, failed, || unsafe { file.run() })
 }
 
-/// Calls something as the interpreter's own main function does, and begin right before. False if it ended with an
-/// exception, which was shown without any caller. SystemExit ends the process.
+/// Calls something as the interpreter's own main function does. The rest is as for run_file.
 #[pyfunction]
-pub(crate) fn run_call(call: &Bound<'_, PyAny>, begin: &Bound<'_, PyAny>) -> PyResult<bool> {
-    begin.call0()?;
-    // SAFETY: the GIL is held. The exception, if there is one, is taken by the interpreter, which shows it.
+pub(crate) fn run_call(call: &Bound<'_, PyAny>, begin: &Bound<'_, PyAny>, failed: &Bound<'_, PyAny>) -> PyResult<bool> {
+    // SAFETY: the GIL is held.
+    as_outermost(begin, failed, || unsafe { has_ended_well(ffi::PyObject_CallNoArgs(call.as_ptr())) })
+}
+
+/// Runs code in the namespace of a module, as `python -c` does. The rest is as for run_file.
+#[pyfunction]
+pub(crate) fn run_code(
+    code: &Bound<'_, PyAny>,
+    namespace: &Bound<'_, PyDict>,
+    begin: &Bound<'_, PyAny>,
+    failed: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let names = namespace.as_ptr();
+    // SAFETY: the GIL is held; the interpreter itself refuses what is no code.
+    as_outermost(begin, failed, || unsafe { has_ended_well(ffi::PyEval_EvalCode(code.as_ptr(), names, names)) })
+}
+
+/// Whether there is a result, which is released. An exception is taken by the interpreter, which shows it.
+///
+/// # Safety
+/// The GIL is held. The result is a new reference, or null with an exception set.
+unsafe fn has_ended_well(result: *mut ffi::PyObject) -> bool {
+    // SAFETY: the caller has said so.
     unsafe {
-        let result = ffi::PyObject_CallNoArgs(call.as_ptr());
         if result.is_null() {
             ffi::PyErr_PrintEx(1);
-            return Ok(false);
+            return false;
         }
         ffi::Py_DECREF(result);
-        Ok(true)
     }
+    true
 }
 
-/// Ends the process as the interpreter does after a KeyboardInterrupt that nobody has handled.
-#[pyfunction]
-pub(crate) fn end_interrupted(_py: Python<'_>) -> PyResult<()> {
-    // SAFETY: called by Python, which holds the GIL; the command does so on its main thread.
-    unsafe { program::end_interrupted() }
+/// Runs a program that sees none of our frames below its own, and ends the process: what the program has registered for
+/// its end does not see them either.
+fn as_outermost(begin: &Bound<'_, PyAny>, failed: &Bound<'_, PyAny>, run: impl FnOnce() -> bool) -> PyResult<bool> {
+    // SAFETY: called by Python, which holds the GIL. Our own code goes on when the frames are visible again, or never.
+    let callers = unsafe { HiddenCallers::hide() };
+    let ended = begin.call0().map(|_| run());
+    if let Ok(ended_well) = ended {
+        let was_interrupted = !ended_well && is_true(failed.call0(), failed.py());
+        if !goes_on_interactively(failed.py()) {
+            // SAFETY: as above, on the main thread.
+            unsafe { if was_interrupted { program::end_interrupted() } else { program::end(!ended_well) } }
+        }
+    }
+    if let Some(callers) = callers {
+        // SAFETY: as above, on the same thread.
+        unsafe { callers.show() };
+    }
+    ended
+}
+
+/// What a function of ours has returned. That it failed is shown, and changes nothing.
+fn is_true(returned: PyResult<Bound<'_, PyAny>>, py: Python<'_>) -> bool {
+    returned.and_then(|value| value.is_truthy()).unwrap_or_else(|error| {
+        error.print(py);
+        false
+    })
+}
+
+/// Whether `python -i` runs the command, or the program wants that.
+fn goes_on_interactively(py: Python<'_>) -> bool {
+    let flag = || py.import("sys")?.getattr("flags")?.getattr("inspect")?.is_truthy();
+    flag().unwrap_or(false) || std::env::var_os("PYTHONINSPECT").is_some_and(|value| !value.is_empty())
 }

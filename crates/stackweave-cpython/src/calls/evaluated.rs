@@ -68,8 +68,9 @@ impl CallFrame for Evaluated {
         } else {
             // SAFETY: the state is that of the thread that is told; what it runs is a frame.
             let running = unsafe { Linked::running(self.state) };
+            // Nothing runs where C calls Python on a thread that has no frame yet.
             // SAFETY: as above.
-            (running == address).then(|| unsafe { Linked::new(address) })
+            (running == address && address != 0).then(|| unsafe { Linked::new(address) })
         };
         caller.map(Self::linked)
     }

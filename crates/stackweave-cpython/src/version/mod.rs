@@ -50,6 +50,27 @@ pub struct ThreadLayout {
     pub follows_swaps: bool,
     /// Its profile function.
     pub profile: ProfileLayout,
+    /// How deep its calls are, on the versions where that is known.
+    pub recursion: Option<RecursionLayout>,
+}
+
+/// What a thread state says of the depth of calls, in fields of 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecursionLayout {
+    /// 3.10: the depth; the limit is the interpreter's.
+    Depth {
+        /// `recursion_depth`.
+        depth: usize,
+    },
+    /// 3.11 and later: what is left of the limit.
+    Remaining {
+        /// `recursion_remaining`, and `py_recursion_remaining` from 3.12 on.
+        remaining: usize,
+        /// `recursion_limit`, and `py_recursion_limit` from 3.12 on.
+        limit: usize,
+        /// `c_recursion_remaining`, of 3.12 and 3.13: C calls have a limit of their own there.
+        c_remaining: Option<usize>,
+    },
 }
 
 /// What a thread state says of its profile function.

@@ -1,7 +1,10 @@
 //! Python 3.10: frames are objects, each Python call has an eval loop of its own.
 
 use super::attributes::ATTRIBUTES_3_10;
-use super::{Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_10, ThreadLayout};
+use super::{
+    Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, RecursionLayout, TEXT_3_10,
+    ThreadLayout,
+};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -11,6 +14,7 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 176,
         follows_swaps: false,
         profile: ProfileLayout { function: 56, object: 72 },
+        recursion: Some(RecursionLayout::Depth { depth: 32 }),
     },
     frame: FrameLayout { code: 32, previous: 24, instruction: 96, owner: 0, globals: 48, locals: 352 },
     code: CodeLayout {

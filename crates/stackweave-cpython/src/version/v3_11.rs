@@ -1,7 +1,10 @@
 //! Python 3.11: Python calls share an eval loop; a `_PyCFrame` on the C stack stands for each loop.
 
 use super::attributes::ATTRIBUTES_3_11;
-use super::{Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_10, ThreadLayout};
+use super::{
+    Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, RecursionLayout, TEXT_3_10,
+    ThreadLayout,
+};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -11,6 +14,7 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 152,
         follows_swaps: false,
         profile: ProfileLayout { function: 64, object: 80 },
+        recursion: Some(RecursionLayout::Remaining { remaining: 32, limit: 36, c_remaining: None }),
     },
     frame: FrameLayout { code: 32, previous: 48, instruction: 56, owner: 69, globals: 8, locals: 72 },
     code: CodeLayout {

@@ -1,7 +1,10 @@
 //! Python 3.12: shim frames on the C stack, still reached through `_PyCFrame`.
 
 use super::attributes::ATTRIBUTES_3_12;
-use super::{Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_12, ThreadLayout};
+use super::{
+    Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, RecursionLayout, TEXT_3_12,
+    ThreadLayout,
+};
 use crate::line_table::LineTableFormat;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -11,6 +14,7 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 136,
         follows_swaps: true,
         profile: ProfileLayout { function: 64, object: 80 },
+        recursion: Some(RecursionLayout::Remaining { remaining: 28, limit: 32, c_remaining: Some(36) }),
     },
     frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 70, globals: 24, locals: 72 },
     code: CodeLayout {

@@ -2,8 +2,8 @@
 
 use super::attributes::ATTRIBUTES_3_13;
 use super::{
-    Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_12,
-    ThreadLayout,
+    Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, RecursionLayout,
+    TEXT_3_12, ThreadLayout,
 };
 use crate::line_table::LineTableFormat;
 
@@ -14,6 +14,7 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 152,
         follows_swaps: true,
         profile: ProfileLayout { function: 80, object: 96 },
+        recursion: Some(RecursionLayout::Remaining { remaining: 44, limit: 48, c_remaining: Some(52) }),
     },
     frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 70, globals: 24, locals: 72 },
     code: CodeLayout {

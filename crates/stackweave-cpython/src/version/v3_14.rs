@@ -14,6 +14,7 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 152,
         follows_swaps: true,
         profile: ProfileLayout { function: 80, object: 96 },
+        recursion: None,
     },
     frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 74, globals: 24, locals: 80 },
     code: CodeLayout {

@@ -14,6 +14,7 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 176,
         follows_swaps: true,
         profile: ProfileLayout { function: 104, object: 120 },
+        recursion: None,
     },
     frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 74, globals: 24, locals: 80 },
     code: CodeLayout {

@@ -1,0 +1,175 @@
+//! Hides the frames below a program that another one runs.
+//!
+//! A program that the interpreter itself runs has no frames below its own: `sys._getframe` and tracebacks end there, and
+//! the recursion limit counts from there. While callers are hidden the same holds for a program that they run.
+
+use core::ffi::{c_int, c_void};
+
+use crate::interpreter::{Interpreter, first_of};
+use crate::memory::{is_plausible, load, word};
+use crate::version::{Chain, RecursionLayout};
+
+/// Callers deeper than that are not a command's.
+const MOST_CALLERS: i32 = 256;
+
+/// The calling thread's frames, hidden until [`HiddenCallers::show`].
+#[derive(Debug)]
+#[must_use]
+pub struct HiddenCallers {
+    /// Where the interpreter keeps the innermost frame.
+    slot: u64,
+    frame: u64,
+    state: u64,
+    recursion: RecursionLayout,
+    /// How many levels of recursion the callers take.
+    depth: i32,
+    /// And of that of C calls, where it is counted apart.
+    c_depth: i32,
+}
+
+impl HiddenCallers {
+    /// Hides all frames of this thread. None, and nothing is changed, where the interpreter's structures are not as
+    /// expected.
+    ///
+    /// # Safety
+    /// The calling thread holds the GIL. No Python code of the callers runs before [`HiddenCallers::show`].
+    pub unsafe fn hide() -> Option<Self> {
+        let interpreter = Interpreter::find().ok()?;
+        let recursion = interpreter.layout.thread.recursion?;
+        let state = interpreter.thread_state().ok()?.address();
+        // SAFETY: the signatures are those of the headers of 3.10 to 3.15.
+        let (current, limit): (CurrentFrame, RecursionLimit) = unsafe {
+            (
+                first_of(interpreter.symbols, &[c"PyEval_GetFrame"]).ok()?,
+                first_of(interpreter.symbols, &[c"Py_GetRecursionLimit"]).ok()?,
+            )
+        };
+        // SAFETY: the state is this thread's, which holds the GIL.
+        unsafe {
+            let slot = slot_of(interpreter, state)?;
+            let frame = word(slot, 0);
+            let depth = recursion.depth(state, limit())?;
+            if !is_plausible(frame) || current().is_null() || !(1..MOST_CALLERS).contains(&depth) {
+                return None;
+            }
+            let c_depth = recursion.c_depth(interpreter, state).filter(|depth| (0..MOST_CALLERS).contains(depth));
+            store::<u64>(slot, 0, 0);
+            if !current().is_null() {
+                store(slot, 0, frame);
+                return None;
+            }
+            let hidden = Self { slot, frame, state, recursion, depth, c_depth: c_depth.unwrap_or(0) };
+            hidden.deepen(-1);
+            Some(hidden)
+        }
+    }
+
+    /// Makes the frames visible again.
+    ///
+    /// # Safety
+    /// The same thread holds the GIL, and the program has returned.
+    pub unsafe fn show(self) {
+        // SAFETY: the fields are those of this thread's state and of its caller's part of the C stack.
+        unsafe {
+            store(self.slot, 0, self.frame);
+            self.deepen(1);
+        }
+    }
+
+    /// Adds the levels of the callers to those of the thread, or subtracts them.
+    ///
+    /// # Safety
+    /// As for [`slot_of`].
+    unsafe fn deepen(&self, sign: i32) {
+        let add = |field: usize, levels: i32| {
+            // SAFETY: the caller has said so.
+            unsafe { store(self.state, field, load::<i32>(self.state, field) + levels) }
+        };
+        match self.recursion {
+            RecursionLayout::Depth { depth } => add(depth, sign * self.depth),
+            RecursionLayout::Remaining { remaining, c_remaining, .. } => {
+                add(remaining, -sign * self.depth);
+                if let Some(c_remaining) = c_remaining {
+                    add(c_remaining, -sign * self.c_depth);
+                }
+            }
+        }
+    }
+}
+
+/// `PyEval_GetFrame`, a borrowed reference or null.
+type CurrentFrame = unsafe extern "C" fn() -> *mut c_void;
+/// `Py_GetRecursionLimit`.
+type RecursionLimit = unsafe extern "C" fn() -> c_int;
+
+/// `PyThreadState_New`: of an interpreter.
+type NewState = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+/// `PyThreadState_Clear` and `PyThreadState_Delete`.
+type EndState = unsafe extern "C" fn(*mut c_void);
+
+/// Where the innermost frame of a thread is kept.
+///
+/// # Safety
+/// The state is the calling thread's, which holds the GIL.
+unsafe fn slot_of(interpreter: &Interpreter, state: u64) -> Option<u64> {
+    match interpreter.layout.thread.chain {
+        Chain::FrameObjects { frame: field, .. } | Chain::Shims { current_frame: field } => Some(state + field as u64),
+        Chain::EntryFlags { c_frame, current_frame, .. } | Chain::ShimsBehindCFrame { c_frame, current_frame, .. } => {
+            // SAFETY: the caller has said so.
+            let c_frame = unsafe { word(state, c_frame) };
+            is_plausible(c_frame).then_some(c_frame + current_frame as u64)
+        }
+    }
+}
+
+impl RecursionLayout {
+    /// How deep the thread is; none if the limit there is not the interpreter's.
+    ///
+    /// # Safety
+    /// As for [`slot_of`].
+    unsafe fn depth(self, state: u64, limit: c_int) -> Option<i32> {
+        // SAFETY: the caller has said so.
+        unsafe {
+            match self {
+                Self::Depth { depth } => Some(load(state, depth)),
+                Self::Remaining { remaining, limit: field, .. } => {
+                    let own: i32 = load(state, field);
+                    (own == limit).then(|| own - load::<i32>(state, remaining))
+                }
+            }
+        }
+    }
+
+    /// How many levels of C calls there are, where they have a limit of their own: a new thread state has all of them left.
+    ///
+    /// # Safety
+    /// As for [`slot_of`].
+    unsafe fn c_depth(self, interpreter: &Interpreter, state: u64) -> Option<i32> {
+        let Self::Remaining { c_remaining: Some(field), .. } = self else { return None };
+        let symbols = interpreter.symbols;
+        // SAFETY: the signatures are those of the headers of 3.10 to 3.15. The GIL is held, the new state is used by nobody.
+        unsafe {
+            let new: NewState = first_of(symbols, &[c"PyThreadState_New"]).ok()?;
+            let clear: EndState = first_of(symbols, &[c"PyThreadState_Clear"]).ok()?;
+            let delete: EndState = first_of(symbols, &[c"PyThreadState_Delete"]).ok()?;
+            let fresh = new((interpreter.functions.main_interpreter)());
+            if fresh.is_null() {
+                return None;
+            }
+            let all: i32 = load(fresh as u64, field);
+            clear(fresh);
+            delete(fresh);
+            Some(all - load::<i32>(state, field))
+        }
+    }
+}
+
+/// Writes a field.
+///
+/// # Safety
+/// It is one of the interpreter's, of this type, and the GIL is held.
+unsafe fn store<T: Copy>(address: u64, offset: usize, value: T) {
+    let pointer = core::ptr::with_exposed_provenance_mut::<u8>(address as usize + offset);
+    // SAFETY: the caller has said so. Volatile, since a signal handler may walk the frames at any moment.
+    unsafe { pointer.cast::<T>().write_volatile(value) }
+}
