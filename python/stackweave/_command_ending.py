@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from typing import TYPE_CHECKING
 
 from . import _native
@@ -57,6 +58,20 @@ def others(ended: Ended, next_command: str) -> Iterator[str]:
         has = "1 forked process" if silent == 1 else f"{silent:,} forked processes"
         folder = os.path.dirname(path)
         yield f"{has} could not record: nothing could be written to {_seen_from(ended.folder, folder) or folder}"
+
+
+def unrecorded(ended: Ended) -> Iterator[str]:
+    """A sentence if Python programs were started that have not recorded."""
+    if ended.recording._native_options.get("subprocesses"):
+        return
+    started = _native.started_programs()
+    # The interpreter does not report those of multiprocessing. It imports these modules to start the first one.
+    has_spawned = any(f"multiprocessing.popen_{kind}" in sys.modules for kind in ("spawn_posix", "forkserver"))
+    if started or has_spawned:
+        count = count_text(started, "Python program") if started else ""
+        what = " and ".join(filter(None, [count, "processes of multiprocessing" if has_spawned else ""]))
+        were = "was" if started == 1 and not has_spawned else "were"
+        yield f"{what} {were} started and not recorded: --subprocesses records such processes, too"
 
 
 def _has_strangers(path: str, found: list[str]) -> bool:

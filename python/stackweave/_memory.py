@@ -10,6 +10,7 @@ from ._memory_options import MEMORY, SAMPLE_EVERY, check_together, moments_of
 from ._memory_reading import MemoryReading
 from ._memory_source import MemorySource
 from ._recording_options import MOMENTS
+from ._sources import IfBusy, if_busy_of
 
 if TYPE_CHECKING:
     import signal
@@ -31,7 +32,8 @@ class Memory(MemoryReading):
     others before it is freed. The size of the process is recorded every curve_every seconds.
 
     What is known is written at the moments of dump_on, at dump_signal, and when the process has grown to dump_at_rss
-    bytes, so that it can be read whatever happens next. The other options, and what can be asked of it, are those of
+    bytes, so that it can be read whatever happens next. if_busy is what start() does while another one records memory:
+    "raise" an error, or "skip" this one, which then records nothing and has the state "skipped". The other options, and what can be asked of it, are those of
     Recording.
     """
 
@@ -60,6 +62,7 @@ class Memory(MemoryReading):
         follow_forks: bool = True,
         subprocesses: bool = False,
         overwrite: bool = False,
+        if_busy: IfBusy = "raise",
     ) -> None:
         moments = moments_of(dump_on)
         super().__init__(
@@ -73,6 +76,7 @@ class Memory(MemoryReading):
             subprocesses=subprocesses,
             overwrite=overwrite,
         )
+        self._if_busy = if_busy_of(if_busy)
         self._dump_on = moments
         check_together(mode, ring)
         self._memory_source = MemorySource(

@@ -65,7 +65,7 @@ class Reading(_native.Feed):
     @property
     def path(self) -> str:
         """The file. In a forked child its own."""
-        if self.state in ("new", "opened"):
+        if self.state in ("new", "skipped", "opened"):
             return str(self._native_options["path"])
         return self._path()
 
@@ -342,6 +342,8 @@ class Reading(_native.Feed):
     def _files(self) -> _native.OpenedRecording:
         """The recording as it can be read."""
         if self._opened_files is None:
+            if self.state == "skipped":
+                raise StackweaveError("nothing was recorded here: another one was recording")
             if self.state != "stopped":
                 raise StackweaveError("a recording can be read when it is stopped")
             self._opened_files = _native.OpenedRecording([self.path])

@@ -17,6 +17,7 @@ from ._native import StackweaveError
 from ._recording import Recording
 from ._recording_options import MEMORY as MEMORY_OF_CALLS
 from ._recording_options import MOMENTS, size_of
+from ._sources import IfBusy, if_busy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +37,8 @@ class Record(MemoryReading):
     What can be asked of it is what can be asked of both: stats(), top() and tree() of calls, peak(), leaks(), totals()
     and the other views of memory, which are there while it records, too. buffer is what may wait to be written, as
     bytes or a text like "64MB": what is called memory elsewhere. What is known of memory is written at the moments of
-    dump_on. The other options are those of Recording.
+    dump_on. if_busy is what start() does while another one records calls or memory: "raise" an error, or "skip" this
+    one, which then records nothing and has the state "skipped". The other options are those of Recording.
     """
 
     __slots__ = ("_call_source",)
@@ -57,6 +59,7 @@ class Record(MemoryReading):
         follow_forks: bool = True,
         subprocesses: bool = False,
         overwrite: bool = False,
+        if_busy: IfBusy = "raise",
     ) -> None:
         chosen_calls = _chosen("calls", calls, OPTIONS_OF_CALLS)
         chosen_memory = _chosen("memory", memory, OPTIONS_OF_MEMORY)
@@ -74,6 +77,7 @@ class Record(MemoryReading):
             subprocesses=subprocesses,
             overwrite=overwrite,
         )
+        self._if_busy = if_busy_of(if_busy)
         self._dump_on = moments
         self._call_source = None if chosen_calls is None else CallSource(chosen_calls)
         if chosen_memory is not None:

@@ -125,7 +125,10 @@ class _Ending:
     def __init__(
         self, lines: Callable[[Ended], Iterable[str]], command: str, recording: Recording, *, quiet: bool
     ) -> None:
+        from ._command_ending import unrecorded  # imported by the module of lines already
+
         self._lines = lines
+        self._unrecorded = unrecorded
         self._command = command
         self._recording = recording
         self._is_quiet = quiet
@@ -144,7 +147,8 @@ class _Ending:
             return
         ended = Ended(self._command, self._recording, summary, seconds, self._folder)
         try:
-            text = "".join(f"stackweave: {line}\n" for line in self._lines(ended))
+            lines = (*self._lines(ended), *self._unrecorded(ended))
+            text = "".join(f"stackweave: {line}\n" for line in lines)
         except Exception as error:  # the program may have changed whatever we use
             text = f"stackweave: recorded in {summary.path}, and the summary failed: {type(error).__name__}: {error}\n"
         _write(text)

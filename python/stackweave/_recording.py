@@ -123,7 +123,7 @@ class Recording(Reading):
 
     def flush(self) -> None:
         """Writes what was recorded up to now."""
-        if self.state != "stopped":
+        if self.state not in ("stopped", "skipped"):
             self._flush()
 
     def dump(self, path: _Path | None = None) -> str:
@@ -168,6 +168,8 @@ class Recording(Reading):
         """Stops it, and warns if something is missing. With stacklevel 0 the caller reports that itself."""
         if self._summary is not None:
             return self._summary
+        if self.state == "skipped":
+            return Summary(self.path, 0, 0, {}, None)
         self._end_source()
         if self.state in ("recording", "paused"):
             self._name_threads()

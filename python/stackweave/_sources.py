@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+import os
+from _thread import allocate_lock
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from . import _hooks, _subprocess
 from ._native import StackweaveError
@@ -12,6 +14,20 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
+
+
+IfBusy = Literal["raise", "skip"]
+
+#: Held while one makes itself the one that records: threads may start several at the same moment.
+_claiming = allocate_lock()
+os.register_at_fork(after_in_child=_claiming._at_fork_reinit)  # type: ignore[attr-defined]
+
+
+def if_busy_of(value: object) -> IfBusy:
+    """Checks the option."""
+    if value not in ("raise", "skip"):
+        raise ValueError(f'if_busy must be "raise" or "skip", but is {value!r}')
+    return "skip" if value == "skip" else "raise"
 
 
 class Source(Protocol):
@@ -46,17 +62,20 @@ class Source(Protocol):
 class SourcedRecording(Recording):
     """Has sources: they begin in their order, and end in the other one."""
 
-    __slots__ = ("_is_unasked", "_sources")
+    __slots__ = ("_if_busy", "_is_unasked", "_sources")
 
     #: Set by who is made: from_environment() of this class makes one as the program does.
     _sources: tuple[Source, ...]
     #: Whether the program does not know of it.
     _is_unasked: bool
+    #: What start() does while another one records the same.
+    _if_busy: IfBusy
 
     def _set_up(self, options: dict[str, Any], dump_on: frozenset[str] = frozenset()) -> None:
         super()._set_up(options, dump_on)
         self._sources = ()
         self._is_unasked = False
+        self._if_busy = "raise"
 
     @classmethod
     def from_environment(cls, **options: Any) -> Self | None:
@@ -82,23 +101,38 @@ class SourcedRecording(Recording):
         asked._begin_from_environment()
 
     def _begin_from_environment(self) -> Self | None:
-        self._refuse_second()
+        if not self._has_claimed():
+            return None
         self._native_options["subprocesses"] = True
-        if not self._start_from_environment(self._memory_recorder()):
+        has_begun = False
+        try:
+            has_begun = self._start_from_environment(self._memory_recorder())
+        finally:
+            if not has_begun:
+                self._let_others_begin()
+        if not has_begun:
             return None
         _hooks.started(self)
         self._begin_sources()
         return self
 
     def start(self) -> Self:
-        """Begins to record."""
-        if self.state == "new":
-            self._refuse_second()
+        """Begins to record. With if_busy="skip" it records nothing while another one does, and its state says so."""
+        if self.state in ("new", "skipped"):
+            if not self._has_claimed():
+                self._skip()
+                return self
             self._native_options["memory_recorder"] = self._memory_recorder()
             # An older file stays until all has begun.
             self._native_options["named_later"] = True
-        super().start()
-        self._begin_sources()
+            try:
+                super().start()
+            except BaseException:
+                self._let_others_begin()
+                raise
+            self._begin_sources()
+        else:
+            super().start()
         return self
 
     def pause(self) -> None:
@@ -140,10 +174,22 @@ class SourcedRecording(Recording):
             if kind.current is not None:
                 raise StackweaveError(f"{kind.current!r} is on, and there can be {kind.one} at a time: stop it first")
 
+    def _has_claimed(self) -> bool:
+        """Makes this the one that records. False if another one does, and this one is to be skipped then."""
+        with _claiming:
+            try:
+                self._refuse_second()
+            except StackweaveError:
+                if self._if_busy == "skip":
+                    return False
+                raise
+            for source in self._sources:
+                type(source).current = self
+        return True
+
     def _begin_sources(self) -> None:
         try:
             for source in self._sources:
-                type(source).current = self
                 source.prepare(self)
             for source in self._sources:
                 source.begin()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 # What a traced program may ask for is there before it does.
 from . import _feeding, _live  # noqa: F401
 from ._call_source import CallSource
-from ._sources import SourcedRecording
+from ._sources import IfBusy, SourcedRecording, if_busy_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,7 +34,9 @@ class Trace(SourcedRecording):
     interpreter tells of calls: "monitoring" (3.12 on), "eval" (3.10, 3.11), "profile", or the best one.
 
     As a decorator it records from the begin of an outermost call to its end, and pauses in between; several functions
-    may have the same one. The other options, and what can be asked of it, are those of Recording.
+    may have the same one. if_busy is what start() does while another trace is on: "raise" an error, or "skip" this one,
+    which then records nothing and has the state "skipped". The other options, and what can be asked of it, are those
+    of Recording.
     """
 
     __slots__ = ("_active", "_calls", "_gate", "_is_ours")
@@ -71,6 +73,7 @@ class Trace(SourcedRecording):
         follow_forks: bool = True,
         subprocesses: bool = False,
         overwrite: bool = False,
+        if_busy: IfBusy = "raise",
     ) -> None:
         super().__init__(
             path,
@@ -83,6 +86,7 @@ class Trace(SourcedRecording):
             subprocesses=subprocesses,
             overwrite=overwrite,
         )
+        self._if_busy = if_busy_of(if_busy)
         self._calls = CallSource(
             {
                 "c_calls": c_calls,
@@ -134,8 +138,8 @@ class Trace(SourcedRecording):
         with self._gate:
             if self._active == 0:
                 was = self.state
-                self._is_ours = was in ("new", "paused")
-                if was == "new":
+                self._is_ours = was in ("new", "paused", "skipped")
+                if was in ("new", "skipped"):
                     self.start()
                 elif was == "paused":
                     self.resume()

@@ -1,4 +1,4 @@
-//! A program that replaces itself: what it recorded is written first.
+//! A program that replaces itself: what it recorded is written first. Programs that it starts are counted.
 //!
 //! Nothing runs at the end of such a program, so the interpreter is asked to say when it comes. It says much else through the
 //! same hook, which therefore compares a few bytes and returns; it can't be removed.
@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::by_name;
+use super::{by_name, started_programs};
 
 type Hook = unsafe extern "C" fn(*const c_char, *mut ffi::PyObject, *mut c_void) -> c_int;
 type AddHook = unsafe extern "C" fn(Hook, *mut c_void) -> c_int;
@@ -34,10 +34,14 @@ pub(super) fn install(py: Python<'_>) {
 
 /// # Safety
 /// Called by the interpreter.
-unsafe extern "C" fn hook(event: *const c_char, _arguments: *mut ffi::PyObject, _data: *mut c_void) -> c_int {
+unsafe extern "C" fn hook(event: *const c_char, arguments: *mut ffi::PyObject, _data: *mut c_void) -> c_int {
     // SAFETY: the interpreter names the event by a C string.
-    if unsafe { CStr::from_ptr(event) } == EXEC {
+    let event = unsafe { CStr::from_ptr(event) };
+    if event == EXEC {
         flush_all();
+    } else if started_programs::EVENTS.contains(&event) {
+        // SAFETY: the interpreter is calling, with a tuple that lives until this returns, or null.
+        unsafe { started_programs::count(arguments) };
     }
     0
 }

@@ -39,10 +39,21 @@ pub(crate) enum Mode {
     Opened,
     /// Records, and is traced: spans lie among the calls.
     Traced,
+    /// Was not started, since another one records: what it is fed is left out.
+    Skipped,
 }
 
-const MODES: [Mode; 8] =
-    [Mode::New, Mode::Recording, Mode::Resumed, Mode::Paused, Mode::Stopped, Mode::Over, Mode::Opened, Mode::Traced];
+const MODES: [Mode; 9] = [
+    Mode::New,
+    Mode::Recording,
+    Mode::Resumed,
+    Mode::Paused,
+    Mode::Stopped,
+    Mode::Over,
+    Mode::Opened,
+    Mode::Traced,
+    Mode::Skipped,
+];
 
 /// What Recording is made of: it takes what it is fed.
 #[pyclass(frozen, subclass, module = "stackweave._native")]
@@ -135,7 +146,7 @@ impl Mode {
             Self::New => Some("the recording has not begun: call start(), or use it in a with statement"),
             Self::Stopped => Some("the recording was stopped, and takes nothing more"),
             Self::Opened => Some("the recording was read from a file, and takes nothing more"),
-            Self::Recording | Self::Resumed | Self::Traced | Self::Paused | Self::Over => None,
+            Self::Recording | Self::Resumed | Self::Traced | Self::Paused | Self::Over | Self::Skipped => None,
         }
     }
 }
@@ -156,7 +167,7 @@ impl Feed {
 
     /// Begins to record, with options as the Python part has checked them.
     fn _start(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<()> {
-        if self.mode() != Mode::New {
+        if !matches!(self.mode(), Mode::New | Mode::Skipped) {
             return Err(StackweaveError::new_err("a recording can be started once: make another one"));
         }
         let memory = memory_setting(options.get_item("memory_recorder")?.as_ref())?;
@@ -293,7 +304,7 @@ impl Feed {
     fn pause(&self) -> PyResult<()> {
         match self.mode() {
             Mode::Recording | Mode::Resumed | Mode::Traced => self.set_mode(Mode::Paused),
-            Mode::Paused | Mode::Over => {}
+            Mode::Paused | Mode::Over | Mode::Skipped => {}
             mode => return Err(StackweaveError::new_err(mode.complaint().unwrap_or_default())),
         }
         Ok(())
@@ -304,13 +315,18 @@ impl Feed {
         match self.mode() {
             Mode::Paused if self.is_traced() => self.set_mode(Mode::Traced),
             Mode::Paused => self.set_mode(Mode::Resumed),
-            Mode::Recording | Mode::Resumed | Mode::Traced | Mode::Over => {}
+            Mode::Recording | Mode::Resumed | Mode::Traced | Mode::Over | Mode::Skipped => {}
             mode => return Err(StackweaveError::new_err(mode.complaint().unwrap_or_default())),
         }
         Ok(())
     }
 
-    /// "new", "recording", "paused", "stopped" or "opened".
+    /// Another one records: nothing is recorded here. It may be started again.
+    fn _skip(&self) {
+        self.set_mode(Mode::Skipped);
+    }
+
+    /// "new", "recording", "paused", "stopped", "skipped" or "opened".
     ///
     /// A forked process that could not begin to record is "stopped".
     #[getter]
@@ -324,6 +340,7 @@ impl Feed {
             Mode::Paused => "paused",
             Mode::Stopped | Mode::Over => "stopped",
             Mode::Opened => "opened",
+            Mode::Skipped => "skipped",
         }
     }
 }

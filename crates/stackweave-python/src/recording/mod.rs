@@ -14,6 +14,7 @@ mod opened;
 mod options;
 mod span_object;
 mod span_type;
+mod started_programs;
 mod this_process;
 mod thread_names;
 mod waiting;
@@ -30,6 +31,7 @@ use pyo3::prelude::*;
 /// Adds the types to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Feed>()?;
+    module.add_function(wrap_pyfunction!(started_programs::started_programs, module)?)?;
     feeding_methods::add_to(module.py())?;
     opened::add_to(module)?;
     span_type::add_to(module)

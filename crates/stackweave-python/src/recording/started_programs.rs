@@ -1,0 +1,84 @@
+//! Counts the Python programs that this one starts: without `subprocesses` they are not recorded, and nobody sees that.
+
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+/// The audit events by which the interpreter reports that a program is started.
+pub(super) const EVENTS: [&CStr; 3] = [c"subprocess.Popen", c"os.posix_spawn", c"os.system"];
+
+static STARTED: AtomicUsize = AtomicUsize::new(0);
+
+/// How many Python programs this process has started since its first recording began, as far as their names show it.
+/// Those of multiprocessing are not reported by the interpreter.
+#[pyfunction]
+pub(crate) fn started_programs() -> usize {
+    STARTED.load(Ordering::Relaxed)
+}
+
+/// Counts a program if it is a Python. The arguments are the program, or a command of the shell, and the words.
+///
+/// # Safety
+/// The interpreter is calling. The arguments are null or an object.
+#[cold]
+pub(super) unsafe fn count(arguments: *mut ffi::PyObject) {
+    // SAFETY: the caller has said so.
+    let is_python = unsafe {
+        let py = Python::assume_attached();
+        Bound::from_borrowed_ptr_or_opt(py, arguments).is_some_and(|arguments| is_python(&arguments).unwrap_or(false))
+    };
+    if is_python {
+        STARTED.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn is_python(arguments: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let arguments = arguments.cast::<PyTuple>()?;
+    let program = text_of(&arguments.get_item(0)?);
+    if program.as_deref().is_some_and(runs_python) {
+        return Ok(true);
+    }
+    // `sh -c COMMAND`, as subprocess has it with shell=True.
+    let Ok(words) = arguments.get_item(1) else { return Ok(false) };
+    let Ok(words) = words.cast::<PyList>() else { return Ok(false) };
+    let (Ok(option), Ok(command)) = (words.get_item(1), words.get_item(2)) else { return Ok(false) };
+    Ok(text_of(&option).as_deref() == Some("-c") && text_of(&command).as_deref().is_some_and(runs_python))
+}
+
+/// Of objects that need no code of Python's for it.
+fn text_of(value: &Bound<'_, PyAny>) -> Option<String> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return text.to_cow().ok().map(|text| text.into_owned());
+    }
+    value.cast::<PyBytes>().ok().map(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned())
+}
+
+/// Whether a path, or the first word of a command, names a Python.
+fn runs_python(command: &str) -> bool {
+    is_name_of_python(command) || command.split_whitespace().next().is_some_and(is_name_of_python)
+}
+
+fn is_name_of_python(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.strip_prefix("python").is_some_and(|rest| rest.chars().all(|each| each.is_ascii_digit() || each == '.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs_python;
+
+    #[test]
+    fn pythons_are_known_by_their_names() {
+        for command in
+            ["python", "python3", "/usr/bin/python3.12", "/home/a b/python3", "python script.py", " python3 -c 'x'"]
+        {
+            assert!(runs_python(command), "{command}");
+        }
+        for command in ["", "sh", "python-config", "grep python", "/opt/python/bin/tool", "pythonista"] {
+            assert!(!runs_python(command), "{command}");
+        }
+    }
+}
