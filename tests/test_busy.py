@@ -134,7 +134,7 @@ class Requests(RecordingCase):
 
     def test_of_two_tasks_one_is_traced(self):
         async def main():
-            states, both = {}, asyncio.Event()
+            states, worked, both, done = {}, [], asyncio.Event(), asyncio.Event()
 
             async def request(number):
                 with stackweave.trace(self.path_of(number), if_busy="skip") as trace:
@@ -142,7 +142,10 @@ class Requests(RecordingCase):
                     if len(states) == 2:
                         both.set()
                     await asyncio.wait_for(both.wait(), 60)
-                    traced_work()
+                    worked.append(traced_work())
+                    if len(worked) == 2:
+                        done.set()
+                    await asyncio.wait_for(done.wait(), 60)
 
             await asyncio.gather(request(0), request(1))
             return states

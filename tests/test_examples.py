@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,16 @@ class Examples(unittest.TestCase):
         self.assertRegex(done.stdout, r"4,000 +.* read_rates ")
         self.assertRegex(done.stdout, r" 204  as_html ")
         self.assertLess(len(done.stdout.splitlines()), 35)
+
+    def test_the_tutorial_shows_the_changes_that_it_applies(self):
+        with open(os.path.join(ROOT, "docs", "tutorial.md"), encoding="utf-8") as file:
+            page = file.read()
+        shown = re.findall(r"```diff\n(.*?)```", page, re.DOTALL)
+        applied = re.findall(r"^git apply (\S+)$", page, re.MULTILINE)
+        self.assertEqual(len(applied), 2)
+        for path, text in zip(applied, shown, strict=True):
+            with self.subTest(path=path), open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                self.assertEqual(file.read(), text)
 
     def test_the_example_of_a_trace_runs_and_is_traced(self):
         example = os.path.join(ROOT, "examples", "traced.py")

@@ -2,6 +2,7 @@
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use std::borrow::Cow;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -51,7 +52,7 @@ fn is_python(arguments: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// Of objects that need no code of Python's for it.
 fn text_of(value: &Bound<'_, PyAny>) -> Option<String> {
     if let Ok(text) = value.cast::<PyString>() {
-        return text.to_cow().ok().map(|text| text.into_owned());
+        return text.to_cow().ok().map(Cow::into_owned);
     }
     value.cast::<PyBytes>().ok().map(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned())
 }
