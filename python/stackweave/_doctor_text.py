@@ -8,6 +8,8 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING
 
+from ._printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -20,7 +22,7 @@ WIDEST = 110
 
 def lines(heading: str, sections: Iterable[Section], summary: str, *, colour: bool) -> Iterator[str]:
     width = min(shutil.get_terminal_size((WIDEST, 0)).columns, WIDEST)
-    yield heading
+    yield printable(heading)
     for section in sections:
         if section.findings:
             yield ""
@@ -45,7 +47,7 @@ def _finding(finding: Finding, width: int, colour: bool) -> Iterator[str]:
 def _wrapped(text: str, width: int) -> list[str]:
     """A command in it stays whole: words are never cut."""
     room = max(width - len(INDENT), 40)
-    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+    return textwrap.wrap(printable(text), room, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _coloured(text: str, code: str, colour: bool) -> str:

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from ._memory_usage import seen_frames
+from ._printable import printable
 from ._sizes import count_text, duration_text, size_text
 from ._traceback import shorten
 
@@ -40,7 +41,7 @@ def usage_table(usage: Usage, limit: int, depth: int) -> str:
         size=size_text(usage.bytes), blocks=count_text(usage.blocks, "block"), time=duration_text(usage.time)
     )
     title += " (estimates)" if usage.is_estimate else ""
-    return "\n".join([title, *stack_lines(usage.rows, usage.bytes, limit, depth)])
+    return printable("\n".join([title, *stack_lines(usage.rows, usage.bytes, limit, depth)]))
 
 
 def stack_lines(rows: tuple[UsageRow, ...], total: int, limit: int, depth: int) -> Iterator[str]:

@@ -18,6 +18,7 @@ from ._native import StackweaveError
 from ._notebook_cell import Cell, Shell, awaits, number_of, shown_without_us
 from ._notebook_options import RECORDERS, WrongOption, asked, asked_report, help_of
 from ._notebook_view import cells_of, is_replaceable, show
+from ._printable import printable
 from ._recorded_program import in_words_of_options
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class Magic:
                 title = f"In [{number_of(self._shell)}]"
                 show(begun.recording, options.view, title=title, texts=cells_of(self._shell), kept=options.output)
         except (StackweaveError, OSError) as error:
-            print(f"stackweave: the recording can't be shown: {error}", file=sys.stderr)
+            print(f"stackweave: the recording can't be shown: {printable(str(error))}", file=sys.stderr)
         finally:
             begun.remove()
 

@@ -14,6 +14,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _native
+from ._printable import printable
 from ._reading import _profile_options, _selection
 from ._sizes import duration_text, size_text
 from ._trace_ending import calls_text
@@ -64,7 +65,7 @@ def show(recording: Recording, view: View, *, title: str, texts: Iterable[Text] 
     thread = own_thread(recording) if texts else None
     names = {text.file: text.name for text in texts}
     said = sentence(recording, kept)
-    table = "\n".join(filter(None, [said, *table_lines(recording, names, thread)]))
+    table = printable("\n".join(filter(None, [said, *table_lines(recording, names, thread)])))
     shell = _shell()
     if shell is None or not hasattr(shell, "kernel") or view.only_table:
         print(table)
@@ -98,7 +99,7 @@ def write_report(recording: Recording, path: str, title: str, texts: Iterable[Te
         "title": title,
         "time_order": False,
         "before": None,
-        "sources": True,
+        "sources": None,
         "texts": [tuple(text) for text in texts],
         "overwrite": True,
         "max_size": None,

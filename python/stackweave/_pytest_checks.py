@@ -16,6 +16,7 @@ import pytest
 from . import _memory, _native
 from ._memory_text import stack_lines
 from ._memory_usage import UsageRow
+from ._printable import printable
 from ._recording_options import flag, size_of
 from ._sizes import count_text, size_text
 from ._trace_options import count_of
@@ -133,17 +134,28 @@ class Check:
     def steps(self) -> Iterator[None]:
         """A step for each time that the test is to be run. Fails the test in between, or at the end."""
         if _memory.current_recorder() is not None:
-            warnings.warn(
-                f"{self._item.name} is not measured: memory is recorded already, by {_memory.current_recording()!r}",
-                pytest.PytestWarning,
-                stacklevel=2,
-            )
-            yield
+            yield from self._unmeasured(f"memory is recorded already, by {_memory.current_recording()!r}")
             return
         if self._limit is not None or self._leaks is None:
             yield from self._limited()
         if self._leaks is not None:
             yield from self._checked_for_leaks(self._leaks)
+
+    def _unmeasured(self, why: str) -> Iterator[None]:
+        """Runs the test. A limit that can't be checked is not kept; where only peaks are listed, this one is missing."""
+        yield
+        sentence = f"{self._item.name} is not measured: {why}"
+        if self._limit is not None or self._leaks is not None:
+            pytest.fail(printable(sentence), pytrace=False)
+        warnings.warn(sentence, pytest.PytestWarning, stacklevel=2)
+
+    def _check_complete(self, memory: _memory.Memory) -> None:
+        """Fails a test with a mark if its recording, which is stopped, lacks something that counts."""
+        summary = memory.stop()
+        lost = [f"{count_text(count, 'event')} lost ({reason})" for reason, count in summary.lost.items() if count]
+        if lost or summary.error is not None:
+            why = summary.error or ", ".join(lost)
+            pytest.fail(printable(f"{self._item.name} is not measured: {why}"), pytrace=False)
 
     def _limited(self) -> Iterator[None]:
         with self._folder() as folder, self._recording(folder, self._limit) as memory:
@@ -151,6 +163,8 @@ class Check:
             most: int = memory.recorder_stats()["peak_bytes"]
             # Stacks are named only for who sees them.
             peak = memory.peak() if self._limit is not None and most > self._limit.bytes else None
+        if self._limit is not None:
+            self._check_complete(memory)
         if not self._is_measured(memory, self._limit):
             return
         self._item.user_properties.append((PEAK, most))
@@ -171,6 +185,7 @@ class Check:
             for _ in range(leaks.runs):
                 yield
             rows = growth(before, _in_use(memory))
+        self._check_complete(memory)
         self._is_measured(memory, leaks)
         grown = sum(row.bytes for row in rows)
         if grown > leaks.bytes * leaks.runs:
@@ -237,7 +252,7 @@ def growth(before: Usage, after: Usage) -> tuple[UsageRow, ...]:
 
 def _fail(sentence: str, rows: tuple[UsageRow, ...], total: int) -> None:
     shown = tuple(row._replace(stack=_inside_of_test(row.stack)) for row in rows)
-    pytest.fail("\n".join([sentence, *stack_lines(shown, total, STACKS, DEPTH)]), pytrace=False)
+    pytest.fail(printable("\n".join([sentence, *stack_lines(shown, total, STACKS, DEPTH)])), pytrace=False)
 
 
 def _is_of_test(stack: tuple[Frame, ...]) -> bool:

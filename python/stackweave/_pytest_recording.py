@@ -10,6 +10,7 @@ import pytest
 
 from . import _native
 from ._native import StackweaveError
+from ._printable import printable
 from ._pytest_recorded import OfTest, RecordedTest, TestMemory, TestRecord, TestTrace, remove_files
 from ._sizes import count_text, duration_text, size_text
 from .pytest_plugin import file_name
@@ -97,7 +98,7 @@ class Recordings:
         terminalreporter.ensure_newline()
         terminalreporter.section("stackweave")
         for line in self._lines():
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(printable(line))
 
     def _lines(self) -> Generator[str, None, None]:
         there = [(name, told) for name, told in self._told if told.file is not None]

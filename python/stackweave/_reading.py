@@ -237,7 +237,7 @@ class Reading(_native.Feed):
         title: str | None = None,
         time_order: bool = False,
         before: str | os.PathLike[str] | None = None,
-        sources: bool = True,
+        sources: bool | None = None,
         overwrite: bool = False,
         max_size: int | str | None = None,
     ) -> str:
@@ -250,11 +250,12 @@ class Reading(_native.Feed):
         recording of memory also pytorch (.pickle), allocations (.csv) and memory-curve (.memory.svg). Pictures leave
         out internals unless all is True, the others nothing unless it is False. A flame graph is in the order of
         time with time_order, and coloured by what changed since the recording before, which a report shows too. A
-        report has the texts of source files with it, unless sources is False. The rest is as for tree().
+        report has the texts of source files with it if this user has made the recording on this machine; with
+        sources=True in any case, with sources=False in none. The rest is as for tree().
         A file that is there is replaced only with overwrite, and a folder only if it is an older export with nothing
         beside it; both stay as they are if something fails. Devices, FIFOs and sockets are written to.
-        An export that becomes larger than max_size bytes raises StackweaveError, and nothing of it stays: a number, a text such as
-        "4GB", "none" for no limit; if it is not given, what readers of the format can open.
+        An export that becomes larger than max_size bytes raises StackweaveError, and nothing of it stays: a number, a
+        text such as "4GB", "none" for no limit; if it is not given, what readers of the format can open.
         """
         import os
         import warnings

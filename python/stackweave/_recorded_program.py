@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _native, _program
 from ._open_files import identity_of
+from ._printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -161,4 +162,4 @@ def _printable(path: str) -> str:
 
 def _write(text: str) -> None:
     with contextlib.suppress(OSError):
-        os.write(2, text.encode("utf-8", "surrogateescape"))
+        os.write(2, printable(text).encode("utf-8", "surrogateescape"))

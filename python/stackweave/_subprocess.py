@@ -106,6 +106,8 @@ def record() -> None:
 
 def tell_unrecorded(error: Exception) -> None:
     """In one line, to whoever looks."""
-    text = f"stackweave: this process is not recorded: {error}\n"
+    from ._printable import printable
+
+    text = f"stackweave: this process is not recorded: {printable(str(error))}\n"
     with contextlib.suppress(OSError):
         os.write(2, text.encode("utf-8", "backslashreplace"))

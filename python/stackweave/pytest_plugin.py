@@ -124,11 +124,12 @@ class _Peaks:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not (self._is_on and self._peaks):
             return
+        from ._printable import printable
         from ._sizes import size_text
 
         terminalreporter.section("memory of tests at their peak")
         for peak, name in sorted(self._peaks, reverse=True)[: self._most]:
-            terminalreporter.write_line(f"{size_text(peak):>10}  {name}")
+            terminalreporter.write_line(f"{size_text(peak):>10}  {printable(name)}")
 
 
 def file_name(test: str) -> str:

@@ -170,9 +170,35 @@ pub(crate) struct Diff {
     /// Fail, with status 3, if a function itself grew by more than this of all that was selected before
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub(crate) fail_above_each: Option<f64>,
+    /// Let gates compare recordings that are cut, not closed, damaged or lack events
+    #[arg(long)]
+    pub(crate) allow_incomplete: bool,
     /// Write JSON, for programs
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Whether a report has the texts of source files with it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sources {
+    /// Put the texts of source files into a report, even if the recording is of another user or machine; if not given,
+    /// they are put in if this user made the recording on this machine
+    #[arg(long, overrides_with = "no_sources")]
+    pub(crate) sources: bool,
+    /// Leave out the texts of source files from a report
+    #[arg(long, overrides_with = "sources")]
+    pub(crate) no_sources: bool,
+}
+
+impl Sources {
+    /// What was chosen, if anything was.
+    pub(crate) const fn chosen(&self) -> Option<bool> {
+        match (self.sources, self.no_sources) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -189,9 +215,8 @@ pub(crate) struct Report {
     /// What it is called; if not given, the command line of the program
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-    /// Leave out the texts of source files
-    #[arg(long)]
-    pub(crate) no_sources: bool,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
     /// Open it in a browser: that of BROWSER, or the desktop's
     #[arg(long)]
     pub(crate) open: bool,
@@ -232,9 +257,8 @@ pub(crate) struct Export {
     /// Show in a report, and by the colours of a flame graph, what changed since this recording
     #[arg(long, value_name = "RECORDING")]
     pub(crate) before: Option<PathBuf>,
-    /// Leave out the texts of source files from a report
-    #[arg(long)]
-    pub(crate) no_sources: bool,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
     #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) selection: Selection,
 }

@@ -1,15 +1,22 @@
 //! `stackweave diff`: what costs more, or less, than before.
 
-use stackweave_profile::{Diff as ProfileDiff, DiffOptions, write_diff};
+use std::path::Path;
+
+use stackweave_profile::{Diff as ProfileDiff, DiffOptions, Profile, write_diff};
 
 use crate::arguments::Diff;
-use crate::diff_gate::{Gate, Sides};
+use crate::diff_gate::{Checked, Gate, Sides};
 use crate::diff_json;
 use crate::failure::Failure;
-use crate::screen::{Screen, show};
+use crate::screen::{Screen, show, show_json};
+use crate::selection::Selected;
 
 pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
-    let gate = Gate { total: arguments.fail_above, each: arguments.fail_above_each };
+    let gate = Gate {
+        total: arguments.fail_above,
+        each: arguments.fail_above_each,
+        allows_incomplete: arguments.allow_incomplete,
+    };
     let has_filter = !arguments.selection.part.view().filter.is_empty();
     if arguments.shares && gate.total.is_some() && !has_filter {
         return Err(Failure::new(
@@ -18,16 +25,13 @@ pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     }
     let before = arguments.selection.profile(&[&arguments.before])?;
     let after = arguments.selection.profile(&[&arguments.after])?;
-    if let Some(why) = before.unusable.as_ref().or(after.unusable.as_ref()).filter(|_| gate.is_asked()) {
-        let why = why.trim_end_matches('.');
-        return Err(Failure::new(format!("a limit of memory can't be checked. {why}; record again without it")));
-    }
     let view = arguments.selection.part.view();
     let sides = [before.profile.view(&view), after.profile.view(&view)];
     let diff = ProfileDiff::of(&sides[0], &sides[1], arguments.shares);
     let diff = diff.map_err(|error| Failure::new(format!("{error}; --measure chooses what both count")))?;
     let selected = Sides { diff: &diff, selected: sides.each_ref().map(|side| side.total() - side.without_frame()) };
-    let verdict = gate.judge(&selected);
+    let checked = [checked(&arguments.before, &before, &sides[0]), checked(&arguments.after, &after, &sides[1])];
+    let verdict = gate.judge(&selected, checked);
     let Screen { width, colour, .. } = Screen::of_output();
     let options = DiffOptions {
         by_path: arguments.paths,
@@ -39,12 +43,18 @@ pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     };
     let remarks = [before.remarks, after.remarks].concat();
     if arguments.json {
-        show(&[], |out| diff_json::write(out, &selected, &options, (&verdict, &remarks)))?;
+        show_json(|out| diff_json::write(out, &selected, &options, (&verdict, &remarks)))?;
     } else {
         show(&remarks, |out| write_diff(out, &diff, &options))?;
     }
     match verdict.sentence {
+        Some(sentence) if verdict.is_unknown => Err(Failure::new(sentence)),
         Some(sentence) => Err(Failure::Gate(sentence)),
         None => Ok(()),
     }
+}
+
+fn checked<'a>(path: &'a Path, selected: &'a Selected, side: &Profile) -> Checked<'a> {
+    let has_functions = side.tree().nodes().len() > 1;
+    Checked { path, has_functions, incomplete: selected.incomplete.as_deref() }
 }

@@ -1,5 +1,8 @@
 //! Whether a cost has grown too much: for machines that watch a program from change to change.
 
+use std::path::Path;
+
+use stackweave_core::printable;
 use stackweave_profile::{Change, Diff, FunctionId};
 
 /// How much may grow, in percent.
@@ -9,6 +12,8 @@ pub(crate) struct Gate {
     pub(crate) total: Option<f64>,
     /// What each function costs itself, in percent of what was selected before.
     pub(crate) each: Option<f64>,
+    /// Whether recordings are compared that are known not to have all that happened.
+    pub(crate) allows_incomplete: bool,
 }
 
 /// Two profiles, and what each costs as far as functions that are seen cost it.
@@ -22,8 +27,20 @@ pub(crate) struct Sides<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) is_asked: bool,
-    /// What grew by too much; `None` if nothing did.
+    /// What grew by too much, or why that can't be known; `None` if nothing did.
     pub(crate) sentence: Option<String>,
+    /// Whether it can't be known.
+    pub(crate) is_unknown: bool,
+}
+
+/// One of the two recordings, and what a gate has to know about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checked<'a> {
+    pub(crate) path: &'a Path,
+    /// Whether there is any function in what is selected of it.
+    pub(crate) has_functions: bool,
+    /// Why it is not all that happened, if it is known not to be.
+    pub(crate) incomplete: Option<&'a str>,
 }
 
 impl Sides<'_> {
@@ -58,20 +75,44 @@ impl Sides<'_> {
     }
 
     fn name(&self, function: FunctionId) -> String {
-        self.diff.functions().function(function).full_name().chars().filter(|letter| !letter.is_control()).collect()
+        printable(self.diff.functions().function(function).full_name())
     }
 }
 
 impl Gate {
-    /// Returns whether there is a limit.
-    pub(crate) const fn is_asked(&self) -> bool {
-        self.total.is_some() || self.each.is_some()
+    /// Returns whether both hold, and if not which does not. What can't be checked does not hold.
+    pub(crate) fn judge(&self, sides: &Sides<'_>, checked: [Checked<'_>; 2]) -> Verdict {
+        if self.total.is_none() && self.each.is_none() {
+            return Verdict::default();
+        }
+        if let Some(sentence) = self.unchecked(checked) {
+            return Verdict { is_asked: true, sentence: Some(sentence), is_unknown: true };
+        }
+        let sentence = self.total_sentence(sides).or_else(|| self.each_sentence(sides));
+        Verdict { is_asked: true, sentence, is_unknown: false }
     }
 
-    /// Whether both hold, and if not which does not.
-    pub(crate) fn judge(&self, sides: &Sides<'_>) -> Verdict {
-        let sentence = self.total_sentence(sides).or_else(|| self.each_sentence(sides));
-        Verdict { is_asked: self.is_asked(), sentence }
+    /// Returns why the gate can't be checked. What is new has grown from nothing; but what is gone was perhaps renamed, and from
+    /// then on a gate would pass whatever happens.
+    fn unchecked(&self, checked: [Checked<'_>; 2]) -> Option<String> {
+        if !self.allows_incomplete
+            && let Some((side, why)) = checked.iter().find_map(|side| Some((side, side.incomplete?)))
+        {
+            let (path, why) = (side.path.display(), why.trim_end_matches('.'));
+            return Some(format!(
+                "the gate can't be checked, as {path} is incomplete: {why}; --allow-incomplete compares it all the same"
+            ));
+        }
+        let [before, after] = checked.map(|side| side.path.display());
+        match checked.map(|side| side.has_functions) {
+            [_, true] => None,
+            [false, false] => Some(format!(
+                "the gate can't be checked, as nothing is selected in {before} and {after}: are --only, --hide, --kind, --from and --to right?"
+            )),
+            [true, false] => Some(format!(
+                "the gate can't be checked, as what is selected in {before} is not in {after}: was it renamed, or did the program not run?"
+            )),
+        }
     }
 
     fn total_sentence(&self, sides: &Sides<'_>) -> Option<String> {

@@ -1,6 +1,5 @@
 //! `stackweave export`: a recording in the format of a viewer.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use stackweave_export::{ExportError, ExportOptions, Format, export};
@@ -14,6 +13,7 @@ use crate::interrupt;
 use crate::opening::open;
 use crate::output;
 use crate::progress::Progress;
+use crate::safe_output::say;
 
 pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
     let format = format(arguments)?;
@@ -33,14 +33,14 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
         view: is_said.then(|| arguments.selection.part.view()),
         title: arguments.title.clone(),
         time_order: arguments.time_order,
-        sources: !arguments.no_sources,
+        sources: arguments.sources.chosen(),
         texts: Vec::new(),
         before: before.as_ref(),
         overwrite: arguments.force,
         max_size: arguments.max_size.unwrap_or_default(),
     };
     let said = export_to(&recording, format, &output, &options)?;
-    let _ = writeln!(io::stderr(), "{said}");
+    say(said);
     Ok(())
 }
 
@@ -66,9 +66,10 @@ pub(crate) fn export_to(
         ExportError::TooLarge(_) => Failure::new(format!("{error}; {SMALLER}")),
         _ => Failure::new(error),
     })?;
-    let mut said = io::stderr().lock();
-    for sentence in &done.missing {
-        let _ = writeln!(said, "stackweave: {sentence}");
+    let remarks = done.missing.iter().cloned().chain(done.sources.left_out());
+    remarks.for_each(|sentence| say(format_args!("stackweave: {sentence}")));
+    if let Some(sentence) = done.sources.put_in() {
+        say(sentence);
     }
     let size = Measure::AllocatedBytes.text(cast(done.bytes));
     Ok(format!("Wrote {} ({format}, {size}).", output::name(output)))

@@ -3,6 +3,8 @@
 use std::fmt::{self, Display};
 use std::io;
 
+use stackweave_core::printable;
+
 /// One sentence for the user.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -18,7 +20,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn new(sentence: impl Display) -> Self {
-        Self::Sentence(sentence.to_string())
+        Self::Sentence(printable(&sentence.to_string()))
     }
 
     /// The arguments are wrong.

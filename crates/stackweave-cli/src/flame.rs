@@ -9,7 +9,7 @@ use crate::arguments::Selection;
 use crate::failure::Failure;
 use crate::flame_json;
 use crate::hidden;
-use crate::screen::{Screen, show};
+use crate::screen::{Screen, show, show_json};
 
 #[derive(Debug, Args)]
 pub(crate) struct Flame {
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
             let deeper = tree.deepest - tree.depth();
             selected.remarks.push(format!("{deeper} more levels are left out; --depth shows them."));
         }
-        return show(&[], |out| flame_json::write(out, &tree, &selected.remarks));
+        return show_json(|out| flame_json::write(out, &tree, &selected.remarks));
     }
     let options = FlameOptions { width, palette: screen.palette() };
     let lines = screen.height.map(|height| height.saturating_sub(BESIDES).max(1));

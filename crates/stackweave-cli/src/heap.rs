@@ -8,7 +8,7 @@ use crate::arguments::{Heap, Shown};
 use crate::failure::Failure;
 use crate::heap_json;
 use crate::progress::Progress;
-use crate::screen::{Screen, show};
+use crate::screen::{Screen, show, show_json};
 
 pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     let recording = arguments.part.extent.recording(&arguments.recordings)?;
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
         colour,
     };
     if arguments.json {
-        show(&[], |out| heap_json::write(out, &report, &options, &remarks))
+        show_json(|out| heap_json::write(out, &report, &options, &remarks))
     } else {
         show(&remarks, |out| write_heap(out, &report, &options))
     }

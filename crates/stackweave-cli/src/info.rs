@@ -1,7 +1,5 @@
 //! `stackweave info`: what is in a recording, and whether it is whole.
 
-use std::io::{self, BufWriter, Write};
-
 use stackweave_profile::TraceNotes;
 use stackweave_recording::{ProcessRecording, Recording};
 
@@ -9,18 +7,16 @@ use crate::arguments::Info;
 use crate::failure::Failure;
 use crate::opening::open;
 use crate::progress::Progress;
+use crate::screen::{show, show_json};
 use crate::{info_json, info_text};
 
 pub(crate) fn run(arguments: &Info) -> Result<(), Failure> {
     let recording = open(&arguments.recordings)?;
     let notes = notes(&recording);
-    let mut out = BufWriter::new(io::stdout().lock());
-    let written = if arguments.json {
-        info_json::write(&mut out, &recording, &notes)
-    } else {
-        info_text::write(&mut out, &recording, &notes)
-    };
-    written.and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
+    if arguments.json {
+        return show_json(|out| info_json::write(out, &recording, &notes));
+    }
+    show(&[], |out| info_text::write(out, &recording, &notes))
 }
 
 /// What tracers have noted, as sentences for each process. What can't be read is missing, and told there.

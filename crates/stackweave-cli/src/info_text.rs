@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use stackweave_core::printable;
 use stackweave_profile::Measure;
 use stackweave_profile::memory::ForeignHooks;
 use stackweave_recording::{ProcessRecording, Recording};
@@ -28,12 +29,12 @@ pub(crate) fn write(out: &mut dyn Write, recording: &Recording, notes: &[Vec<Str
     if !missing.is_empty() {
         writeln!(out)?;
     }
-    missing.iter().try_for_each(|sentence| writeln!(out, "{sentence}"))
+    missing.iter().try_for_each(|sentence| writeln!(out, "{}", printable(sentence)))
 }
 
 fn write_process(out: &mut dyn Write, process: &ProcessRecording, notes: &[String]) -> io::Result<()> {
     let (start, dictionary) = (process.start(), process.dictionary());
-    writeln!(out, "Process {}  {}", start.pid, command(process))?;
+    writeln!(out, "Process {}  {}", start.pid, printable(&command(process)))?;
     row(out, "file", &format!("{}, {}", process.path().display(), bytes(process.bytes())))?;
     let duration = process.time_range().map_or(0, |range| range.end - range.start);
     row(out, "recorded", &format!("{}, for {}", utc(start.started_wall_ns), time(duration)))?;
@@ -89,7 +90,7 @@ fn write_threads(out: &mut dyn Write, process: &ProcessRecording) -> io::Result<
 }
 
 fn row(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
-    writeln!(out, "  {name:<12}{value}")
+    writeln!(out, "  {name:<12}{}", printable(value))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]

@@ -37,6 +37,7 @@ mod python_commands;
 mod refusal;
 mod report;
 mod run_python;
+mod safe_output;
 mod screen;
 mod selection;
 mod short_name;
@@ -48,12 +49,12 @@ mod tree;
 mod tree_json;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 
 use clap::{CommandFactory, FromArgMatches};
 
 use arguments::{Command, Program};
 use failure::Failure;
+use safe_output::say;
 use screen::ColourChoice;
 
 /// Runs the command with these arguments, the name of the program first. Writes to standard output and error.
@@ -75,7 +76,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         // Help and version are told in the same way, on standard output.
         Err(said) if !said.use_stderr() => return status(said.print().map_err(|error| Failure::output(&error))),
         Err(wrong) => {
-            let _ = writeln!(io::stderr(), "{}", refusal::sentence(&wrong, &command, &arguments));
+            say(refusal::sentence(&wrong, &command, &arguments));
             return 2;
         }
     };
@@ -88,7 +89,7 @@ fn status(done: Result<(), Failure>) -> u8 {
         Ok(()) => 0,
         Err(failure) => {
             if !matches!(failure, Failure::Closed) {
-                let _ = writeln!(io::stderr(), "stackweave: {failure}");
+                say(format_args!("stackweave: {failure}"));
             }
             failure.status()
         }

@@ -1,6 +1,5 @@
 //! `stackweave merge`: many recordings in one file.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use stackweave_recording::{MergeError, merge_to};
@@ -12,6 +11,7 @@ use crate::interrupt;
 use crate::opening::open;
 use crate::output;
 use crate::progress::Progress;
+use crate::safe_output::say;
 
 pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
     let output = &output::place(&arguments.output);
@@ -38,7 +38,8 @@ pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
         recording.event_count(),
         done.bytes
     ));
-    said.iter().try_for_each(|line| writeln!(io::stderr(), "{line}")).map_err(|error| Failure::output(&error))
+    said.iter().for_each(say);
+    Ok(())
 }
 
 fn exists(output: &Path) -> Failure {

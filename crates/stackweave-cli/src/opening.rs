@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
+use stackweave_core::printable;
 use stackweave_recording::{OpenError, Recording};
 
 use crate::failure::Failure;
@@ -90,6 +91,6 @@ fn near(path: &Path) -> String {
 }
 
 fn listed(names: &[&str], between: &str) -> String {
-    let shown: Vec<String> = names.iter().take(NAMES).map(|name| name.replace(char::is_control, "\u{fffd}")).collect();
+    let shown: Vec<String> = names.iter().take(NAMES).map(|name| printable(name)).collect();
     shown.join(between)
 }

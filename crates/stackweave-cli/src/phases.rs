@@ -9,7 +9,7 @@ use crate::arguments::{PhaseOrder, Phases};
 use crate::failure::Failure;
 use crate::phases_json;
 use crate::progress::Progress;
-use crate::screen::{Screen, show};
+use crate::screen::{Screen, show, show_json};
 
 pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
     let recording = arguments.part.extent.recording(&arguments.recordings)?;
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
         colour,
     };
     if arguments.json {
-        return show(&[], |out| phases_json::write(out, &report, &options, &remarks));
+        return show_json(|out| phases_json::write(out, &report, &options, &remarks));
     }
     remarks.extend(report.problems());
     show(&remarks, |out| write_phases(out, &report, &options))

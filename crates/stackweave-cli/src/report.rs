@@ -1,6 +1,6 @@
 //! `stackweave report`: everything about a recording in one page.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use stackweave_export::{ExportOptions, Format, is_report};
@@ -13,6 +13,7 @@ use crate::export::{beside, export_to};
 use crate::failure::Failure;
 use crate::opening::open;
 use crate::output;
+use crate::safe_output::say;
 
 pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
     let given = arguments.output.as_deref().map(output::place);
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
     let options = ExportOptions {
         part,
         title: arguments.title.clone(),
-        sources: !arguments.no_sources,
+        sources: arguments.sources.chosen(),
         before: before.as_ref(),
         // One that was made before is only made anew.
         overwrite: arguments.force || is_report(&output),
@@ -41,16 +42,16 @@ pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
     let said = export_to(&recording, Format::Report, &output, &options)?;
     let said = if is_too_large(&output) { format!("{said} {TOO_LARGE}") } else { said };
     if is_stream(&output) {
-        let _ = writeln!(io::stderr(), "{said}");
+        say(said);
         return Ok(());
     }
     let address =
         address(&output).map_err(|error| Failure::new(format!("can't find {}: {error}", output.display())))?;
     if arguments.open {
-        let _ = writeln!(io::stderr(), "{said}");
+        say(said);
         return browser::open(&address);
     }
-    let _ = writeln!(io::stderr(), "{said} Open it in a browser: {address}");
+    say(format_args!("{said} Open it in a browser: {address}"));
     Ok(())
 }
 

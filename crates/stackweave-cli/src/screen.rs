@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use stackweave_profile::Palette;
 
 use crate::failure::Failure;
+use crate::safe_output::{Content, SafeOutput, say};
 
 /// When colours are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -113,15 +114,21 @@ impl Screen {
     }
 }
 
-/// Writes to standard output, and behind that what has to be said to standard error.
+/// Writes lines for people to standard output, and behind that what has to be said to standard error.
 pub(crate) fn show(remarks: &[String], write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))?;
-    let mut error = io::stderr().lock();
-    for remark in remarks {
-        let _ = writeln!(error, "stackweave: {remark}");
-    }
+    show_as(Content::Text { colour: Screen::of_output().colour }, write)?;
+    remarks.iter().for_each(|remark| say(format_args!("stackweave: {remark}")));
     Ok(())
+}
+
+/// Writes JSON to standard output.
+pub(crate) fn show_json(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    show_as(Content::Json, write)
+}
+
+fn show_as(content: Content, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = SafeOutput::new(io::BufWriter::new(io::stdout().lock()), content);
+    write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ pub(crate) struct Selected {
     pub(crate) profile: Profile,
     /// What is missing, a sentence each.
     pub(crate) remarks: Vec<String>,
-    /// Why no limit can be checked with it, if that is so.
-    pub(crate) unusable: Option<String>,
+    /// Why it is not all that happened, if it is known not to be.
+    pub(crate) incomplete: Option<String>,
 }
 
 impl Selection {
@@ -36,11 +36,13 @@ impl Selection {
         let aggregated = done.map_err(Failure::new)?;
         let mut remarks = recording.report();
         remarks.extend(aggregated.missing.iter().flat_map(Missing::sentences));
+        let of_processes = processes.iter().map(ProcessRecording::missing);
+        let missing = [recording.missing()].into_iter().chain(of_processes).chain(&aggregated.missing);
+        let mut incomplete = missing.filter(|missing| !missing.is_complete()).flat_map(Missing::sentences).next();
         let device = aggregated.device;
         let profile = aggregated.merged();
-        let mut unusable = None;
         if profile.measure().is_memory() {
-            unusable = memory::why_unusable(processes);
+            incomplete = incomplete.or_else(|| memory::why_unusable(processes));
             if self.device.is_none() && device != EventKind::OWN_DEVICE {
                 remarks.push(memory::only_of_device(device));
             }
@@ -50,7 +52,7 @@ impl Selection {
             self.check_measure(processes, profile.measure())?;
             remarks.push(format!("Nothing here counts as {}.", profile.measure().describe()));
         }
-        Ok(Selected { profile, remarks, unusable })
+        Ok(Selected { profile, remarks, incomplete })
     }
 
     /// Fails where the whole recording has nothing of a measure that was asked for.

@@ -5,7 +5,7 @@ use stackweave_core::text_matches;
 use stackweave_remote::{Options, ProcessStacks, ThreadStack, stacks_of};
 
 use crate::failure::Failure;
-use crate::screen::{Screen, show};
+use crate::screen::{Screen, show, show_json};
 use crate::{stacks_json, stacks_text};
 
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Stacks) -> Result<(), Failure> {
     let mut stacks = stacks_of(arguments.process, &options).map_err(Failure::new)?;
     arguments.choose_threads(&mut stacks)?;
     if arguments.json {
-        return show(&[], |out| stacks_json::write(out, &stacks));
+        return show_json(|out| stacks_json::write(out, &stacks));
     }
     let Screen { colour, .. } = Screen::of_output();
     show(&stacks.remarks, |out| stacks_text::write(out, &stacks, arguments.all, colour))

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use stackweave_core::write_place;
+use stackweave_core::{is_printable, printable, write_place};
 use stackweave_profile::{Frame, FrameKind, Measure, Origin, View};
 use stackweave_remote::{ProcessStacks, ThreadStack};
 
@@ -193,14 +193,9 @@ fn write_rows(out: &mut dyn Write, rows: &[Row], paint: Paint) -> io::Result<()>
     Ok(())
 }
 
-/// The text in one line, without what would move the cursor or change colours.
-fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
-}
-
 /// The text in at most that many columns, with one space for each run of white space and control characters.
 fn one_line(text: &str, widest: usize) -> String {
-    let is_between = |letter: char| letter.is_whitespace() || letter.is_control();
+    let is_between = |letter: char| letter.is_whitespace() || !is_printable(letter);
     let words: Vec<&str> = text.split(is_between).filter(|word| !word.is_empty()).collect();
     let line = words.join(" ");
     if line.chars().count() <= widest {

@@ -9,7 +9,7 @@ use crate::arguments::{Order, Top};
 use crate::failure::Failure;
 use crate::hidden;
 use crate::json_values::{cost, function, share, unit};
-use crate::screen::{Screen, show};
+use crate::screen::{Screen, show, show_json};
 
 pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
     let selected = arguments.selection.profile(&arguments.recordings)?;
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
     let view = arguments.selection.part.view();
     if arguments.json {
         let profile = selected.profile.view(&view);
-        return show(&[], |out| write_json(out, &profile, (sort, arguments.number), &selected.remarks));
+        return show_json(|out| write_json(out, &profile, (sort, arguments.number), &selected.remarks));
     }
     let options =
         TableOptions { sort, limit: Some(arguments.number), width, view, colour, folder: std::env::current_dir().ok() };

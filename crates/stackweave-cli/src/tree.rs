@@ -5,7 +5,7 @@ use stackweave_profile::{TreeOptions, write_tree};
 use crate::arguments::Tree;
 use crate::failure::Failure;
 use crate::hidden;
-use crate::screen::{Screen, show};
+use crate::screen::{Screen, show, show_json};
 use crate::tree_json;
 
 pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
         colour,
     };
     if arguments.json {
-        return show(&[], |out| tree_json::write(out, &selected.profile, &options, &selected.remarks));
+        return show_json(|out| tree_json::write(out, &selected.profile, &options, &selected.remarks));
     }
     show(&selected.remarks, |out| {
         write_tree(out, &selected.profile, &options)?;

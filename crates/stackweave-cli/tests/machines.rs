@@ -59,6 +59,63 @@ fn trees_and_flames_are_nested() {
     assert_eq!((&root["value"], &root["total"]), (&json!(3), &json!(5)));
 }
 
+/// Ends with status 1 and one sentence, whatever else was printed.
+fn unchecked(recorded: &Recorded, arguments: &[&str]) -> String {
+    let output = recorded.run(&[&["diff"], arguments].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+    said.lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_gate_that_finds_nothing_to_check_fails() {
+    let recorded = Recorded::new().with("a.swv", 10).with("b.swv", 10);
+    for gate in ["--fail-above", "--fail-above-each"] {
+        let said = unchecked(&recorded, &["a.swv", "b.swv", "--only", "no_such_function", gate, "5"]);
+        assert!(
+            said.starts_with("stackweave: the gate can't be checked, as nothing is selected in a.swv and b.swv"),
+            "{said}"
+        );
+        unchecked(&recorded, &["a.swv", "b.swv", "--from", "3600s", gate, "5"]);
+        unchecked(&recorded, &["a.swv", "b.swv", "--only", "no_such_function", gate, "5", "--json"]);
+    }
+    // Without a gate it is a question, and the answer is that there is nothing.
+    recorded.said(&["diff", "a.swv", "b.swv", "--only", "no_such_function"]);
+}
+
+#[test]
+fn what_is_new_has_grown_and_what_is_gone_is_not_checked() {
+    let recorded = Recorded::new().with("none.swv", 0).with("some.swv", 10);
+    let only = ["--only", "function:load", "--fail-above", "5", "--measure", "calls"];
+    let grown = recorded.run(&[&["diff", "none.swv", "some.swv"], &only[..]].concat());
+    assert_eq!(grown.status.code(), Some(3), "{}", text(&grown.stderr));
+    let said = unchecked(&recorded, &[&["some.swv", "none.swv"], &only[..]].concat());
+    assert!(said.contains("what is selected in some.swv is not in none.swv"), "{said}");
+}
+
+#[test]
+fn a_gate_does_not_pass_what_is_cut() {
+    let recorded = Recorded::new().with("a.swv", 3000);
+    let whole = std::fs::read(recorded.path("a.swv")).unwrap();
+    // Without its last block, which is the end; and within a block.
+    std::fs::write(recorded.path("unclosed.swv"), &whole[..whole.len() - 40]).unwrap();
+    let mut damaged = whole.clone();
+    let middle = whole.len() / 2;
+    damaged[middle] ^= 0xff;
+    std::fs::write(recorded.path("damaged.swv"), &damaged).unwrap();
+    for other in ["unclosed.swv", "damaged.swv"] {
+        for sides in [["a.swv", other], [other, "a.swv"]] {
+            let gate = ["--measure", "calls", "--fail-above", "1000"];
+            let said = unchecked(&recorded, &[&sides, &gate[..]].concat());
+            assert!(said.contains(&format!("{other} is incomplete: ")), "{said}");
+            assert!(said.ends_with("--allow-incomplete compares it all the same"), "{said}");
+            let allowed = recorded.run(&[&["diff", "--allow-incomplete"][..], &sides, &gate].concat());
+            assert!(matches!(allowed.status.code(), Some(0 | 3)), "{}", text(&allowed.stderr));
+        }
+    }
+    recorded.said(&["diff", "a.swv", "a.swv", "--measure", "calls", "--fail-above", "0"]);
+}
+
 #[test]
 fn a_gate_fails_with_a_status_of_its_own() {
     let recorded = Recorded::new().with("before.swv", 10).with("after.swv", 16);

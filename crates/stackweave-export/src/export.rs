@@ -16,6 +16,7 @@ use crate::formats;
 use crate::options::ExportOptions;
 use crate::output::{write_file, write_folder};
 use crate::source::Source;
+use crate::sources_told::SourcesTold;
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct Exported {
     pub bytes: u64,
     /// What could not be read of the recording, a sentence each.
     pub missing: Vec<String>,
+    /// The source files whose texts are in it.
+    pub sources: SourcesTold,
 }
 
 /// Writes a recording in a format. Native frames that have no names in it are resolved by `symbolizer`.
@@ -51,7 +54,7 @@ pub fn export(
         write_file(path, replacing, |out| write_to(&source, format, is_compressed(format, path), out))
     };
     let bytes = bytes.map_err(|error| explained(error, format, source.share()))?;
-    Ok(Exported { bytes, missing: source.report() })
+    Ok(Exported { bytes, missing: source.report(), sources: source.sources() })
 }
 
 /// Writes a recording in a format, but for Parquet, which is no single file, to wherever it shall go.

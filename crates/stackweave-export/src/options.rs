@@ -27,8 +27,9 @@ pub struct ExportOptions<'a> {
     pub title: Option<String>,
     /// Whether a flame graph shows what happened in its order, and does not merge what is equal.
     pub time_order: bool,
-    /// Whether a report has the texts of source files with it, as they can be read now.
-    pub sources: bool,
+    /// Whether a report has the texts of source files with it, as they can be read now. If it is not said, those of recordings
+    /// that this user has made on this machine.
+    pub sources: Option<bool>,
     /// Sources that are in no file, which a report has with it.
     pub texts: Vec<SourceText>,
     /// The recording before a change: a report and a flame graph then show what became more and what less.
@@ -46,7 +47,7 @@ impl Default for ExportOptions<'_> {
             view: None,
             title: None,
             time_order: false,
-            sources: true,
+            sources: None,
             texts: Vec::new(),
             before: None,
             overwrite: false,

@@ -18,6 +18,7 @@ use stackweave_symbolize::Symbolizer;
 use crate::budget::Budget;
 use crate::error::ExportError;
 use crate::options::ExportOptions;
+use crate::sources_told::SourcesTold;
 
 /// A recording on its way into a format.
 pub struct Source<'a> {
@@ -27,6 +28,7 @@ pub struct Source<'a> {
     /// What is seen if the options do not say it.
     default_view: View,
     missing: RefCell<Missing>,
+    sources: RefCell<SourcesTold>,
     was_read: Cell<bool>,
     progress: RefCell<&'a mut dyn FnMut(u64)>,
     budget: Budget,
@@ -59,6 +61,7 @@ impl<'a> Source<'a> {
             default_view,
             missing,
             was_read: Cell::new(false),
+            sources: RefCell::default(),
             progress: RefCell::new(progress),
             budget,
             events: Cell::new(0),
@@ -375,8 +378,17 @@ impl<'a> Source<'a> {
 
     fn is_asked_for(&self, process: &ProcessRecording, number: u32) -> bool {
         let part = &self.options.part;
-        let mut threads = process.dictionary().threads();
-        part.threads.is_empty() || part.takes(threads.find(|thread| thread.number == number))
+        part.threads.is_empty() || part.takes(process.dictionary().thread(number))
+    }
+
+    /// Notes which source files are in the export.
+    pub(crate) fn tell_sources(&self, sources: SourcesTold) {
+        *self.sources.borrow_mut() = sources;
+    }
+
+    /// Returns which source files are in the export.
+    pub(crate) fn sources(&self) -> SourcesTold {
+        self.sources.borrow().clone()
     }
 
     /// What could not be read so far, a sentence each.

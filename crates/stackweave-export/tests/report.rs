@@ -227,16 +227,22 @@ fn sources_that_can_be_read_go_with_it() {
     let (good, short) = (write("good.py", nasty), write("short.py", "x"));
     let files = [good.clone(), short.clone(), write("secret.pem", "a\nb\n"), "<string>".into(), "/no/such.py".into()];
     let recording = of_files(&files, FAR_FUTURE);
-    let page = Page::of(&recording, &ExportOptions::default());
+    let all = ExportOptions { sources: Some(true), ..ExportOptions::default() };
+    let page = Page::of(&recording, &all);
     let sources = page.sources();
     assert_eq!(sources.keys().collect::<Vec<_>>(), [&good, &short]);
     // A function is on a line that this file does not have.
     assert_eq!((&sources[&good], &sources[&short]), (&(nasty.to_owned(), false), &("x".to_owned(), true)));
     assert!(!page.bare.contains("alert(1)"));
-    let older = Page::of(&of_files(&files, 1), &ExportOptions::default());
+    let older = Page::of(&of_files(&files, 1), &all);
     assert!(older.sources()[&good].1, "it was written after the recording");
-    let without = Page::of(&recording, &ExportOptions { sources: false, ..ExportOptions::default() });
-    assert!(without.sources().is_empty());
+    let without = Page::of(&recording, &ExportOptions { sources: Some(false), ..ExportOptions::default() });
+    assert!(without.sources().is_empty() && without.head["remarks"] == json!([]));
+    // It is not said who has made it, and where.
+    let foreign = Page::of(&recording, &ExportOptions::default());
+    assert!(foreign.sources().is_empty());
+    assert!(foreign.left_out.is_some_and(|said| said.contains("--sources")));
+    assert!(page.left_out.is_none() && without.left_out.is_none());
 }
 
 #[test]

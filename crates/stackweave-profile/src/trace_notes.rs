@@ -5,8 +5,8 @@
 
 use std::ops::ControlFlow;
 
-use stackweave_core::{FieldType, Role};
-use stackweave_recording::file::Event;
+use stackweave_core::{FieldType, Role, printable};
+use stackweave_recording::file::{Event, number_of};
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use crate::aggregate::RecordedNames;
@@ -76,7 +76,7 @@ impl TraceNotes {
         let names = RecordedNames::resolve(process, &frames, None);
         let name = |frame: u32| {
             let found = names.of(frame).first();
-            found.map_or_else(|| Frame::UNKNOWN.to_owned(), |of| of.qualname.as_ref().unwrap_or(&of.name).to_string())
+            found.map_or_else(|| Frame::UNKNOWN.to_owned(), |of| printable(of.qualname.as_ref().unwrap_or(&of.name)))
         };
         let mut sentences = Vec::new();
         if !self.demoted.is_empty() {
@@ -93,5 +93,5 @@ impl TraceNotes {
 }
 
 fn frame_of(event: &Event<'_>, place: usize) -> u32 {
-    event.words.get(place).and_then(|word| u32::try_from(*word).ok()).unwrap_or(0)
+    event.words.get(place).map_or(0, |word| number_of(*word))
 }

@@ -70,6 +70,8 @@ pub mod file;
 #[cfg(all(target_os = "linux", not(stackweave_unsupported)))]
 pub mod live;
 
+mod origin;
+
 #[forbid(unsafe_code)]
 pub mod read;
 
@@ -78,6 +80,7 @@ pub use live::{
     FlushError, KindNumber, MakeObserver, Notes, Observer, Options, Recorder, RecorderStats, Ring, StartError, Summary,
     ThreadOf, Unwaiting, WhenFull, gaps, never_wait_while, set_waiter,
 };
+pub use origin::Origin;
 pub use read::{
     MergeError, MergeSummary, Missing, OpenError, ProcessRecording, ReadError, Recording, TimeAxis, TimeOrder,
     TimedEvent, merge, merge_to,

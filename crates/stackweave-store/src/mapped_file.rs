@@ -1,12 +1,14 @@
-//! A file's bytes, mapped into memory.
+//! A file's bytes, mapped into memory or copied.
 
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
+
+use crate::regular_file::open_regular;
 
 /// Which file it is, and in which state: another file at the same path, or the same file rewritten, has
 /// another identity.
@@ -38,32 +40,57 @@ impl FileIdentity {
 /// A file's bytes. They stay, even if the file is deleted or another one takes its place.
 ///
 /// They do not stay if someone writes to the very same file: compare [`MappedFile::identity`] with
-/// [`FileIdentity::of_path`] before relying on them again. A file that is cut short while its bytes are
-/// read ends the process, as it does a program whose own libraries are cut short.
+/// [`FileIdentity::of_path`] before relying on them again. A mapped file that is cut short while its bytes are
+/// read ends the process, as it does a program whose own libraries are cut short. So map what the program has
+/// mapped itself, and use [`MappedFile::open_copied`] for anything else.
 #[derive(Debug)]
 pub struct MappedFile {
     path: PathBuf,
     identity: FileIdentity,
-    map: Option<Mmap>,
+    bytes: Bytes,
 }
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(Mmap),
+    Copied(Box<[u8]>),
+}
+
+/// Larger files are mapped in any case: a copy would take too much of the program's memory.
+const MOST_COPIED: u64 = 64 << 20;
 
 impl MappedFile {
     /// Maps the file at `path`. Only regular files can be mapped.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = open_regular(path)?;
         let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        Self::of(path, &file, &metadata)
+    }
+
+    /// Copies the file at `path` into memory, up to 64 MiB; larger files are mapped. A debug file that is written anew while
+    /// its bytes are read then gives wrong names at worst, and does not end the program that looks for them.
+    pub fn open_copied(path: &Path) -> io::Result<Self> {
+        let file = open_regular(path)?;
+        let metadata = file.metadata()?;
+        if metadata.size() > MOST_COPIED {
+            return Self::of(path, &file, &metadata);
         }
+        let mut bytes = Vec::new();
+        file.take(MOST_COPIED).read_to_end(&mut bytes)?;
+        let bytes = Bytes::Copied(bytes.into());
+        Ok(Self { path: path.to_owned(), identity: FileIdentity::of_metadata(&metadata), bytes })
+    }
+
+    fn of(path: &Path, file: &File, metadata: &Metadata) -> io::Result<Self> {
         // An empty file can't be mapped, and has no bytes to map.
-        let map = if metadata.size() == 0 {
-            None
+        let bytes = if metadata.size() == 0 {
+            Bytes::Copied(Box::default())
         } else {
             // SAFETY: a private, read-only mapping. That nobody writes to the file meanwhile can't be
             // known: parsers of these bytes trust none of them, and check every bound.
-            Some(unsafe { Mmap::map(&file) }?)
+            Bytes::Mapped(unsafe { Mmap::map(file) }?)
         };
-        Ok(Self { path: path.to_owned(), identity: FileIdentity::of_metadata(&metadata), map })
+        Ok(Self { path: path.to_owned(), identity: FileIdentity::of_metadata(metadata), bytes })
     }
 
     /// Where it was opened.
@@ -81,7 +108,10 @@ impl Deref for MappedFile {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.map.as_deref().unwrap_or_default()
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Copied(bytes) => bytes,
+        }
     }
 }
 
@@ -101,6 +131,18 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert_eq!(&*file, b"some bytes");
         assert!(FileIdentity::of_path(&path).is_err());
+    }
+
+    #[test]
+    fn a_copy_outlives_a_cut() {
+        let path = scratch("cut");
+        std::fs::write(&path, vec![7; 1 << 16]).unwrap();
+        let file = MappedFile::open_copied(&path).unwrap();
+        assert_eq!(file.identity(), FileIdentity::of_path(&path).unwrap());
+        // Of a mapping, nothing could be read from here on.
+        std::fs::write(&path, b"").unwrap();
+        assert!(file.len() == 1 << 16 && file.iter().all(|byte| *byte == 7));
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -34,9 +34,9 @@ impl ElfImage {
         Held::new(bytes, |bytes| parse(bytes).ok_or(())).ok().map(Self)
     }
 
-    /// Maps and parses the file at `path`.
+    /// Copies and parses the debug file at `path`, which nobody but us may have open.
     pub(crate) fn open(path: &Path) -> Option<Self> {
-        let file = MappedFile::open(path).ok()?;
+        let file = MappedFile::open_copied(path).ok()?;
         Self::parse(Bytes::Mapped(Arc::new(file)))
     }
 

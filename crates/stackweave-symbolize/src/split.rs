@@ -54,7 +54,7 @@ impl<'a> SplitFiles<'a> {
     /// The split sections of the file at `path`, by their ids.
     fn sections(&self, path: &Path) -> Option<impl Fn(SectionId) -> Slice<'a> + use<'a>> {
         let kept = self.kept;
-        let file = MappedFile::open(path).ok()?;
+        let file = MappedFile::open_copied(path).ok()?;
         let elf = elf::parse(kept.put(Bytes::Mapped(Arc::new(file))))?;
         Some(move |id: SectionId| {
             let data = id.dwo_name().map_or(&[][..], |name| elf::section(&elf, name, kept));

@@ -31,3 +31,5 @@ pub mod subject;
 pub mod symbols;
 pub mod tree;
 pub mod truth;
+mod wild_kinds;
+pub mod wild_recording;

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use stackweave_core::is_printable;
+
 /// So many bytes of a file are looked at at once; of what was printed meanwhile, the last.
 const PIECE: u64 = 64 << 10;
 /// So many lines are kept.
@@ -83,7 +85,7 @@ fn readable(line: &[u8]) -> String {
         match letter {
             '\u{1b}' => skip_escape(&mut letters),
             '\t' => plain.push_str("    "),
-            letter if letter.is_control() => {}
+            letter if !is_printable(letter) => {}
             letter => plain.push(letter),
         }
     }

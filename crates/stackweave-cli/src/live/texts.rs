@@ -65,10 +65,7 @@ pub(super) fn place(function: &Function) -> String {
     }
 }
 
-/// The text in one line, without what would move the cursor.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
-}
+pub(super) use stackweave_core::printable;
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! What the allocator of a host tells, as it was told.
 
 use stackweave_core::{EventKind, FieldType};
-use stackweave_recording::file::Event;
+use stackweave_recording::file::{Event, number_of};
 
 /// What an event of a host is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl HostKind {
 
     pub(crate) fn told(&self, event: &Event<'_>) -> Told {
         let word = |place: Option<usize>| place.and_then(|place| event.words.get(place)).copied();
-        let number = |place| word(place).and_then(|word| u32::try_from(word).ok()).unwrap_or(0);
+        let number = |place| word(place).map_or(0, number_of);
         Told {
             tells: self.tells,
             address: word(self.address).unwrap_or(0),

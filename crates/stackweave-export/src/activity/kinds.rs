@@ -5,7 +5,7 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 use stackweave_core::{EventKind, FieldType, Role};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::{Dictionary, Event};
+use stackweave_recording::file::{Dictionary, Event, number_of};
 
 use crate::activity::details::Details;
 use crate::activity::host::{HostKind, Told};
@@ -176,9 +176,7 @@ impl Kind {
                 FieldType::Float => f64::from_bits(word).into(),
                 FieldType::Address => format!("{word:#x}").into(),
                 FieldType::Ticks => process.timeline().nanoseconds(word).into(),
-                FieldType::Frame => {
-                    u32::try_from(word).ok().and_then(|frame| text_of(process.dictionary(), frame)).into()
-                }
+                FieldType::Frame => text_of(process.dictionary(), number_of(word)).into(),
                 _ => Value::from(word),
             };
             fields.insert(name.clone(), value);
@@ -203,5 +201,5 @@ fn word(event: &Event<'_>, place: Option<usize>) -> Option<u64> {
 }
 
 fn number(event: &Event<'_>, place: Option<usize>) -> u32 {
-    word(event, place).and_then(|word| u32::try_from(word).ok()).unwrap_or(0)
+    word(event, place).map_or(0, number_of)
 }

@@ -41,9 +41,9 @@ impl<'a> NamedProcess<'a> {
     /// All processes of an export, in their order.
     pub(crate) fn all(source: &Source<'a>) -> Vec<Self> {
         let mut taken = HashSet::new();
+        let mut unique = Unique { taken: &mut taken, next: FIRST_FREE };
         let numbers = |process: &'a ProcessRecording| {
             let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
-            let mut unique = Unique { taken: &mut taken };
             Self {
                 recording: process,
                 pid: unique.number(process.start().pid),
@@ -94,7 +94,7 @@ fn labels(process: &ProcessRecording) -> String {
 
 fn threads(source: &Source<'_>, process: &ProcessRecording) -> Vec<NamedThread> {
     let mut taken = HashSet::new();
-    let mut unique = Unique { taken: &mut taken };
+    let mut unique = Unique { taken: &mut taken, next: FIRST_FREE };
     let wanted = process.dictionary().threads().filter(|thread| source.options().part.takes(Some(thread)));
     let named = wanted.map(|thread| NamedThread {
         number: thread.number,
@@ -107,16 +107,19 @@ fn threads(source: &Source<'_>, process: &ProcessRecording) -> Vec<NamedThread> 
 
 struct Unique<'t> {
     taken: &'t mut HashSet<u32>,
+    /// All numbers from [`FIRST_FREE`] to this one are taken: each is tried once, however many things have one number.
+    next: u32,
 }
 
 impl Unique<'_> {
     /// The number itself if it is free, else one that the system does not give.
     fn number(&mut self, number: u32) -> u32 {
-        let is_free = |other: &u32| !self.taken.contains(other);
-        let free = if is_free(&number) { Some(number) } else { (FIRST_FREE..u32::MAX).find(is_free) };
-        let own = free.unwrap_or(number);
-        self.taken.insert(own);
-        own
+        if self.taken.insert(number) {
+            return number;
+        }
+        let free = (self.next..u32::MAX).find(|other| self.taken.insert(*other));
+        self.next = free.unwrap_or(u32::MAX);
+        free.unwrap_or(number)
     }
 }
 
@@ -127,7 +130,7 @@ mod tests {
     #[test]
     fn no_two_have_one_number() {
         let mut taken = HashSet::new();
-        let mut unique = Unique { taken: &mut taken };
+        let mut unique = Unique { taken: &mut taken, next: FIRST_FREE };
         assert_eq!(
             [7, 0, 7, 7, 8, 0].map(|number| unique.number(number)),
             [7, 0, FIRST_FREE, FIRST_FREE + 1, 8, FIRST_FREE + 2]

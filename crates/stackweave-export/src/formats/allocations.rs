@@ -15,6 +15,9 @@ use crate::visible_frames::VisibleFrames;
 
 const HEADER: &str = "allocator,num_allocations,size,tid,thread_name,tag,device,pid,function,location,stack_trace\n";
 
+/// The columns of numbers, which may be less than 0.
+const NUMBERS: [usize; 5] = [1, 2, 3, 6, 7];
+
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let measure = source.options().part.measure.unwrap_or(Measure::PeakBytes);
     let mut tables = Vec::new();
@@ -118,7 +121,8 @@ impl Table {
             if number > 0 {
                 self.line.push(',');
             }
-            push_cell(&mut self.line, cell);
+            let guard = if NUMBERS.contains(&number) { "" } else { guard(cell) };
+            push_cell(&mut self.line, &format!("{guard}{cell}"));
         }
         self.line.push('\n');
         out.write_all(self.line.as_bytes())
@@ -149,6 +153,12 @@ fn place(frame: &Frame, between: char) -> String {
     let file = frame.filename.as_deref().unwrap_or("??");
     let line = frame.position.line.or(frame.first_line).unwrap_or(0);
     format!("{file}{between}{line}")
+}
+
+/// Returns what stands before a text that programs for tables would take for a formula: it may be anybody's. They show the
+/// text behind the apostrophe.
+fn guard(cell: &str) -> &'static str {
+    if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" }
 }
 
 /// A value, in quotes if it has to be.

@@ -118,11 +118,11 @@ fn write_costs(statistics: CallStatistics, unit: f64, out: &mut Marshal<'_>) -> 
 }
 
 fn add(to: &mut CallStatistics, other: CallStatistics) {
-    to.calls += other.calls;
-    to.primitive_calls += other.primitive_calls;
-    to.own += other.own;
-    to.total += other.total;
-    to.total_of_all += other.total_of_all;
+    to.calls = to.calls.saturating_add(other.calls);
+    to.primitive_calls = to.primitive_calls.saturating_add(other.primitive_calls);
+    to.own = to.own.saturating_add(other.own);
+    to.total = to.total.saturating_add(other.total);
+    to.total_of_all = to.total_of_all.saturating_add(other.total_of_all);
 }
 
 /// What `cProfile` says instead of a file where there is none.

@@ -17,6 +17,8 @@ pub struct Page {
     pub head: Value,
     /// The page without what stands in its blocks.
     pub bare: String,
+    /// What the page says about sources that are left out: recordings that a test has made are nobody's.
+    pub left_out: Option<String>,
     blocks: HashMap<String, Vec<u8>>,
 }
 
@@ -43,8 +45,11 @@ impl Page {
             assert!(blocks.insert(id.to_owned(), inflated(data)).is_none(), "two blocks {id}");
             bare.push_str(behind);
         }
-        let head = serde_json::from_slice(&blocks["head"]).unwrap();
-        Self { head, bare, blocks }
+        let mut head: Value = serde_json::from_slice(&blocks["head"]).unwrap();
+        let remarks = head["remarks"].as_array_mut().unwrap();
+        let left_out = remarks.iter().position(|said| said.as_str().unwrap().starts_with("Source files are left out"));
+        let left_out = left_out.map(|place| remarks.remove(place).as_str().unwrap().to_owned());
+        Self { head, bare, left_out, blocks }
     }
 
     pub fn bytes(&self, block: &Value) -> &[u8] {

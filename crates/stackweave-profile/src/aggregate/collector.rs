@@ -251,7 +251,8 @@ impl<'a> Collector<'a> {
                 let thread = self.place_of(known.place.thread);
                 if let Some(group) = self.threads[thread].group {
                     self.groups[group].of_device(of.device).add_figures(known);
-                    self.groups[group].events += if is_kept { known.figures.allocations } else { 0 };
+                    let kept = if is_kept { known.figures.allocations } else { 0 };
+                    self.groups[group].events = self.groups[group].events.saturating_add(kept);
                 }
             }
         }

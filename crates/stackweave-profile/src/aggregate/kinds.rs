@@ -1,7 +1,7 @@
 //! Which words of an event a profile needs, by its kind.
 
 use stackweave_core::{EventKind, FieldType, Role};
-use stackweave_recording::file::{Dictionary, Event};
+use stackweave_recording::file::{Dictionary, Event, number_of};
 
 /// What to do with the events of each kind, by number.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Kinds {
     pub fn see(&self, event: &Event<'_>) -> Seen {
         let kind = self.0[usize::from(event.kind)];
         let word = |place: u8| event.words.get(usize::from(place)).copied();
-        let number = |place: u8| word(place).and_then(|word| u32::try_from(word).ok()).unwrap_or(0);
+        let number = |place: u8| word(place).map_or(0, number_of);
         match kind.role {
             Some(Role::Begin | Role::Resume) => Seen::Begin { frame: number(kind.frame) },
             Some(Role::Open) => Seen::Open { frame: number(kind.frame), depth: word(kind.value).unwrap_or(0) },

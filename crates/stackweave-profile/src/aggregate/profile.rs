@@ -24,11 +24,11 @@ pub struct Counts {
 
 impl Counts {
     pub(crate) const fn add(&mut self, other: Self) {
-        self.events += other.events;
-        self.unfinished += other.unfinished;
-        self.unmatched_ends += other.unmatched_ends;
-        self.replaced_blocks += other.replaced_blocks;
-        self.unknown_frees += other.unknown_frees;
+        self.events = self.events.saturating_add(other.events);
+        self.unfinished = self.unfinished.saturating_add(other.unfinished);
+        self.unmatched_ends = self.unmatched_ends.saturating_add(other.unmatched_ends);
+        self.replaced_blocks = self.replaced_blocks.saturating_add(other.replaced_blocks);
+        self.unknown_frees = self.unknown_frees.saturating_add(other.unknown_frees);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which words of an event say what about the memory of a device, by its kind.
 
 use stackweave_core::{EventKind, Field, FieldType, Role};
-use stackweave_recording::file::{Dictionary, Event};
+use stackweave_recording::file::{Dictionary, Event, number_of};
 
 /// What to do with the events of each kind, by number.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl DeviceKinds {
             What::Reserve => DeviceEvent::Reserve(room),
             What::Release => DeviceEvent::Release { device, address, size },
             What::OutOfMemory => {
-                let stack = u32::try_from(word(kind.stack)).unwrap_or(0);
+                let stack = number_of(word(kind.stack));
                 DeviceEvent::OutOfMemory { device, size, free: word(kind.free), stack, pool }
             }
             What::Account => match word(kind.state) {

@@ -193,7 +193,8 @@ impl Reading {
                 for (start, length, row) in gone {
                     self.rows[row].freed_ns = None;
                     self.ranges.insert(start, (length, row));
-                    *self.left.entry(row).or_default() += length;
+                    let left = self.left.entry(row).or_default();
+                    *left = left.saturating_add(length);
                 }
             }
             _ => {}

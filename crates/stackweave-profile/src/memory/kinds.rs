@@ -1,7 +1,7 @@
 //! Which words of an event say what about memory, by its kind.
 
 use stackweave_core::{EventKind, FieldType, Role};
-use stackweave_recording::file::{Dictionary, Event};
+use stackweave_recording::file::{Dictionary, Event, number_of};
 
 /// What to do with the events of each kind, by number.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl MemoryKinds {
     pub fn see(&self, event: &Event<'_>) -> Option<MemoryEvent> {
         let kind = self.0[usize::from(event.kind)];
         let word = |place: u8| event.words.get(usize::from(place)).copied().unwrap_or(0);
-        let number = |place: u8| u32::try_from(word(place)).unwrap_or(0);
+        let number = |place: u8| number_of(word(place));
         let address = word(kind.address);
         let device = if kind.device == NOWHERE { EventKind::OWN_DEVICE } else { word(kind.device).cast_signed() };
         let taken = || Taken { device, address, size: word(kind.size), stack: number(kind.stack), kind: event.kind };

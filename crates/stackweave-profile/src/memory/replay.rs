@@ -205,8 +205,8 @@ fn places(ledger: &Ledger, kinds: &MemoryKinds) -> Vec<PlaceFigures> {
         let known = &mut joined[at];
         add(&mut known.figures, &figures);
         if !is_before && !kinds.is_present(place.allocator) {
-            known.leaked_blocks += figures.live_blocks;
-            known.leaked_bytes += figures.live_bytes;
+            known.leaked_blocks = known.leaked_blocks.saturating_add(figures.live_blocks);
+            known.leaked_bytes = known.leaked_bytes.saturating_add(figures.live_bytes);
         }
     }
     joined.retain(|known| known.figures != Figures::default());

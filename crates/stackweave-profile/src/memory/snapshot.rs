@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use stackweave_core::{EventKind, Role};
-use stackweave_recording::file::{Dictionary, Event};
+use stackweave_recording::file::{Dictionary, Event, number_of};
 use stackweave_recording::{ProcessRecording, ReadError};
 use stackweave_store::ledger::{Figures, Place, Totals};
 
@@ -127,7 +127,7 @@ impl Reading {
         let figures = row.figures(event);
         match kind {
             UsageKind::Place => {
-                let small = |at| u32::try_from(word(at)).unwrap_or(0);
+                let small = |at| number_of(word(at));
                 let place = Place {
                     stack: small(row.stack),
                     thread: small(row.thread),

@@ -277,7 +277,8 @@ impl<'a> Making<'a> {
             let said = "There are no figures: the recording ended before the first were written.";
             self.usage.remarks.push(said.to_owned());
         }
-        let unknown: u64 = self.usage.devices.iter().map(|device| device.totals.unknown_frees).sum();
+        let unknown: u64 =
+            self.usage.devices.iter().map(|device| device.totals.unknown_frees).fold(0, u64::saturating_add);
         if self.process.start().mode == Mode::Ring {
             let said = format!(
                 "Only the last events were kept: what was allocated before is not known, and {unknown} frees of it are left out."
@@ -316,8 +317,8 @@ impl Rows {
         });
         let row = &mut self.rows[at];
         add(&mut row.figures, &known.figures);
-        row.leaked_blocks += known.leaked_blocks;
-        row.leaked_bytes += known.leaked_bytes;
+        row.leaked_blocks = row.leaked_blocks.saturating_add(known.leaked_blocks);
+        row.leaked_bytes = row.leaked_bytes.saturating_add(known.leaked_bytes);
     }
 
     fn sorted(mut self) -> Vec<UsageRow> {

@@ -47,10 +47,7 @@ impl Style {
     }
 }
 
-/// The text in one line, without what would move the cursor or change colours.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
-}
+pub(crate) use stackweave_core::printable;
 
 /// How many columns it takes, each character one.
 pub(crate) fn width(text: &str) -> usize {

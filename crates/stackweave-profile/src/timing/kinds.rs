@@ -1,7 +1,7 @@
 //! What an event tells about phases, by its kind.
 
 use stackweave_core::{EventKind, FieldType};
-use stackweave_recording::file::{Dictionary, Event};
+use stackweave_recording::file::{Dictionary, Event, number_of};
 
 use crate::aggregate::{Kinds, Seen};
 
@@ -84,7 +84,7 @@ impl TimingKinds {
         let special = self.special[usize::from(event.kind)];
         let details = event.bytes.unwrap_or_default();
         let word = |place: usize| event.words.get(place).copied().unwrap_or(0);
-        let number = |place: usize| u32::try_from(word(place)).unwrap_or(0);
+        let number = |place: usize| number_of(word(place));
         match self.kinds.see(event) {
             Seen::Begin { frame } => Told::Begin(Begun {
                 frame,

@@ -55,30 +55,30 @@ impl OpenRun {
         let is_outermost = *open == 0;
         if let Some(Spent { calls, ns, own_ns }) = time {
             let sums = self.sums.phases.entry(frame).or_default();
-            sums.calls += calls;
-            sums.own_ns += own_ns;
-            sums.ns += if is_outermost { ns } else { 0 };
+            sums.calls = sums.calls.saturating_add(calls);
+            sums.own_ns = sums.own_ns.saturating_add(own_ns);
+            sums.ns = sums.ns.saturating_add(if is_outermost { ns } else { 0 });
         }
     }
 
     /// A phase was in the time asked for, with `depth` open around it.
     pub(super) fn had(&mut self, depth: usize, calls: u64) {
-        self.sums.begun += calls;
+        self.sums.begun = self.sums.begun.saturating_add(calls);
         self.sums.deepest = self.sums.deepest.max((depth + 1).saturating_sub(self.depth));
     }
 
     /// A run inside this one has ended, with `depth` open around it, and is still open here as a phase.
     pub(super) fn take_in(&mut self, depth: usize, inner: &RunSums) {
-        self.sums.begun += inner.begun;
+        self.sums.begun = self.sums.begun.saturating_add(inner.begun);
         if inner.deepest > 0 {
             self.sums.deepest = self.sums.deepest.max((depth + 1).saturating_sub(self.depth) + inner.deepest);
         }
         for (frame, spent) in &inner.phases {
             let is_open = self.open.get(frame).is_some_and(|open| *open > 0);
             let sums = self.sums.phases.entry(*frame).or_default();
-            sums.calls += spent.calls;
-            sums.own_ns += spent.own_ns;
-            sums.ns += if is_open { 0 } else { spent.ns };
+            sums.calls = sums.calls.saturating_add(spent.calls);
+            sums.own_ns = sums.own_ns.saturating_add(spent.own_ns);
+            sums.ns = sums.ns.saturating_add(if is_open { 0 } else { spent.ns });
         }
     }
 }

@@ -26,9 +26,9 @@ impl PhaseFacts {
     }
 
     pub(super) fn add(&mut self, other: &Self) {
-        self.failed += other.failed;
-        self.left_open += other.left_open;
-        self.unfinished += other.unfinished;
+        self.failed = self.failed.saturating_add(other.failed);
+        self.left_open = self.left_open.saturating_add(other.left_open);
+        self.unfinished = self.unfinished.saturating_add(other.unfinished);
         self.bytecode_count = self.bytecode_count.max(other.bytecode_count);
         if let Some(depths) = &other.inline_depth {
             self.has_depths(depths);

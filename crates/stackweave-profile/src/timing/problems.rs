@@ -43,15 +43,15 @@ impl Oddities {
 
     pub(super) fn add(&mut self, walked: &Walked, process: &ProcessRecording, names: &RecordedNames, later: u64) {
         for ((frame, stack), (times, first)) in &walked.unmatched {
-            self.unmatched_pops += times;
+            self.unmatched_pops = self.unmatched_pops.saturating_add(*times);
             let frames: Vec<&Frame> =
                 process.dictionary().frames_of(*stack).chain([*frame]).flat_map(|frame| names.of(frame)).collect();
             let place = place_of(&frames);
             self.unmatched.push(UnmatchedPlace { place, times: *times, first_ns: first.saturating_add(later) });
         }
         for facts in walked.facts.values() {
-            self.left_open += facts.left_open;
-            self.unfinished += facts.unfinished;
+            self.left_open = self.left_open.saturating_add(facts.left_open);
+            self.unfinished = self.unfinished.saturating_add(facts.unfinished);
         }
     }
 

@@ -222,7 +222,7 @@ impl Walk<'_> {
         });
         if let Some(around) = thread.open.last_mut() {
             let of_itself = spent.filter(|_| phase.is_told_apart).map(|spent| spent.ns);
-            around.inner_ns += of_itself.unwrap_or(phase.inner_ns);
+            around.inner_ns = around.inner_ns.saturating_add(of_itself.unwrap_or(phase.inner_ns));
         }
         if is_inside && how != Ending::Done {
             let facts = self.facts(phase.frame);

@@ -110,11 +110,6 @@ impl Dictionary {
         self.frames.len()
     }
 
-    /// The greatest number of a frame; 0 if there is none.
-    pub fn last_frame(&self) -> u32 {
-        self.frames.last()
-    }
-
     /// What a frame is called, innermost first; nothing if that was not recorded.
     pub fn names(&self, frame: u32) -> &[RecordedName] {
         self.names.get(&frame).map_or(&[], AsRef::as_ref)
@@ -135,7 +130,7 @@ impl Dictionary {
         self.stacks.len()
     }
 
-    /// The greatest number of a stack; 0 if there is none.
+    /// Returns the greatest number of a stack; 0 if there is none. It is no size: see [`NumberMap`](super::NumberMap).
     pub fn last_stack(&self) -> u32 {
         self.stacks.last()
     }

@@ -15,6 +15,10 @@ pub struct Start {
     pub host: String,
     /// What tells one run of the machine from another.
     pub boot_id: String,
+    /// What tells the machine from others, and stays when it is started anew.
+    pub machine: String,
+    /// The number of the user whose rights the process has; `None` if it was not recorded.
+    pub uid: Option<u32>,
     /// The file that the process runs.
     pub executable: String,
     /// The arguments that it was started with, its name first.
@@ -59,6 +63,8 @@ impl Default for Start {
             parent_pid: 0,
             host: String::new(),
             boot_id: String::new(),
+            machine: String::new(),
+            uid: None,
             executable: String::new(),
             command_line: Vec::new(),
             python: None,
@@ -93,6 +99,8 @@ mod tag {
     pub(super) const FORKED_FROM: u64 = 14;
     pub(super) const MODE: u64 = 15;
     pub(super) const OPTION: u64 = 16;
+    pub(super) const UID: u64 = 17;
+    pub(super) const MACHINE: u64 = 18;
 }
 
 impl Start {
@@ -123,9 +131,14 @@ impl Start {
         if let Some(pid) = self.forked_from {
             put_number(&mut out, tag::FORKED_FROM, pid.into());
         }
+        // That of root is 0, and counts.
+        if let Some(uid) = self.uid {
+            put_number(&mut out, tag::UID, uid.into());
+        }
         let texts = [
             (tag::HOST, &self.host),
             (tag::BOOT_ID, &self.boot_id),
+            (tag::MACHINE, &self.machine),
             (tag::EXECUTABLE, &self.executable),
             (tag::STACKWEAVE_VERSION, &self.stackweave_version),
         ];
@@ -183,6 +196,8 @@ impl Start {
             tag::THREAD => self.thread = inner.small()?,
             tag::FORKED_FROM => self.forked_from = Some(inner.small()?),
             tag::MODE => self.mode = if inner.varint()? == Mode::Ring as u64 { Mode::Ring } else { Mode::Whole },
+            tag::UID => self.uid = Some(inner.small()?),
+            tag::MACHINE => self.machine = text(),
             tag::OPTION => self.options.push((inner.text()?, inner.text()?)),
             _ => {}
         }
@@ -212,6 +227,8 @@ mod tests {
             parent_pid: 1,
             host: "build-7".into(),
             boot_id: "b0".into(),
+            machine: "m0".into(),
+            uid: Some(0),
             executable: "/usr/bin/python3".into(),
             command_line: vec!["python3".into(), String::new(), "train.py".into()],
             python: Some("3.13.0".into()),

@@ -1,14 +1,12 @@
 //! What a recording says about its process, as the system tells it.
 
-use std::path::Path;
 use std::{env, fs, process};
 
 use super::options::Options;
 use crate::clock::{Clock, ClockPoint};
 use crate::file::{Mode, Start};
+use crate::origin::Origin;
 
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-const HOST: &str = "/proc/sys/kernel/hostname";
 const COMMAND_LINE: &str = "/proc/self/cmdline";
 
 /// The beginning of this process's recording.
@@ -22,11 +20,14 @@ pub(super) fn start(options: &Options, clock: &Clock, first: &ClockPoint, forked
     ];
     said.extend(options.run.map(|run| (Start::RUN.to_owned(), format!("{run:016x}"))));
     said.extend(options.extra.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let origin = Origin::here();
     Start {
         pid: process::id(),
         parent_pid: std::os::unix::process::parent_id(),
-        host: line_of(HOST),
-        boot_id: line_of(BOOT_ID),
+        host: origin.host,
+        boot_id: origin.boot_id,
+        machine: origin.machine,
+        uid: Some(origin.uid),
         executable: executable.unwrap_or_default(),
         command_line: command_line(),
         python: options.python.clone(),
@@ -46,10 +47,6 @@ pub(super) fn start(options: &Options, clock: &Clock, first: &ClockPoint, forked
 pub(super) fn thread_name(tid: u32) -> Option<String> {
     let name = fs::read(format!("/proc/self/task/{tid}/comm")).ok()?;
     Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
-}
-
-fn line_of(path: &str) -> String {
-    fs::read_to_string(Path::new(path)).unwrap_or_default().trim_end().to_owned()
 }
 
 fn command_line() -> Vec<String> {
@@ -74,7 +71,7 @@ mod tests {
         assert_eq!((start.pid, start.forked_from, start.mode), (process::id(), Some(7), Mode::Whole));
         let arguments: Vec<String> = env::args().collect();
         assert_eq!(start.command_line, arguments);
-        assert!(!start.host.is_empty() && !start.boot_id.is_empty() && start.ticks_per_second > 0);
+        assert!(Origin::here().has_made(&start) && start.ticks_per_second > 0);
         assert!(start.options.contains(&("task".to_owned(), "test".to_owned())));
     }
 

@@ -48,6 +48,12 @@ impl Missing {
         *self == Self::default()
     }
 
+    /// Returns whether nothing that the recorder has seen is missing: of what is there twice, the one is enough.
+    pub fn is_complete(&self) -> bool {
+        let twice: Vec<Twice> = self.twice.iter().filter(|twice| twice.both_are_read).cloned().collect();
+        Self { twice, ..self.clone() }.is_empty()
+    }
+
     /// How many events the recorder could not keep.
     pub fn events_lost(&self) -> u64 {
         self.lost.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))

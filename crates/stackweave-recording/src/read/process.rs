@@ -16,6 +16,7 @@ use super::time_axis::TimeAxis;
 use super::time_order::{TimeOrder, TimedEvent};
 use crate::clock::Timeline;
 use crate::file::{BlockError, BlockHeader, BlockKind, Dictionary, End, EventBuffer, Lost, Start};
+use crate::origin::Origin;
 
 /// What one process has recorded. Its events stay in the file until they are visited. Cheap to clone.
 #[derive(Clone)]
@@ -43,6 +44,12 @@ impl ProcessRecording {
     /// Whose it is.
     pub fn start(&self) -> &Start {
         &self.section.start
+    }
+
+    /// Returns whether this user has made it on this machine: it says so, and the user owns the file that it is in. Who can
+    /// write a file for another user to read can make it say anything.
+    pub fn is_made_by(&self, origin: &Origin) -> bool {
+        self.source.owner() == Some(origin.uid) && origin.has_made(self.start())
     }
 
     /// How it ended, if it did.

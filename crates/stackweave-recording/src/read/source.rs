@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use stackweave_store::open_regular;
+
 /// Bytes that can be read at any position, by many threads at once.
 pub trait Source: Send + Sync + fmt::Debug {
     /// How many there are now.
@@ -17,6 +19,11 @@ pub trait Source: Send + Sync + fmt::Debug {
 
     /// Fills `buffer` from `at` on, as far as there are bytes, and says how far.
     fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Returns the number of the user who owns the file that they are in; `None` if they are in none.
+    fn owner(&self) -> Option<u32> {
+        None
+    }
 }
 
 impl Source for Arc<[u8]> {
@@ -43,6 +50,7 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct FileSource {
     path: PathBuf,
     identity: FileId,
+    owner: u32,
     held: Option<File>,
 }
 
@@ -66,19 +74,20 @@ impl FileId {
 
 impl FileSource {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let identity = FileId::of(&file.metadata()?);
+        let file = open_regular(path)?;
+        let metadata = file.metadata()?;
+        let (identity, owner) = (FileId::of(&metadata), metadata.uid());
         let may_hold = HELD
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| (held < HELD_FILES).then_some(held + 1))
             .is_ok();
-        Ok(Self { path: path.to_owned(), identity, held: may_hold.then_some(file) })
+        Ok(Self { path: path.to_owned(), identity, owner, held: may_hold.then_some(file) })
     }
 
     fn with<T>(&self, act: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
         if let Some(file) = &self.held {
             return act(file);
         }
-        let file = File::open(&self.path)?;
+        let file = open_regular(&self.path)?;
         if FileId::of(&file.metadata()?) != self.identity {
             return Err(io::Error::other("another file has taken its place"));
         }
@@ -95,6 +104,10 @@ impl Drop for FileSource {
 }
 
 impl Source for FileSource {
+    fn owner(&self) -> Option<u32> {
+        Some(self.owner)
+    }
+
     fn size(&self) -> io::Result<u64> {
         self.with(|file| file.metadata().map(|metadata| metadata.len()))
     }

@@ -28,6 +28,8 @@ pub fn fixed_start() -> Start {
         forked_from: Some(4200),
         mode: Mode::Whole,
         options: vec![("user".into(), "value".into())],
+        // Files of that version say neither the user nor the machine.
+        ..Start::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The lines of an answer.
 
 use stackweave_core::question::{ANSWER_FORM, Line};
-use stackweave_core::{CodeAddress, PART_SEPARATOR, Position, SourceLocation};
+use stackweave_core::{CodeAddress, PART_SEPARATOR, Position, SourceLocation, printable};
 
 use super::answer::{Answer, AnsweredFrame, AnsweredThread};
 
@@ -32,11 +32,6 @@ pub(super) fn read(bytes: &[u8]) -> Read {
         }
     }
     Read::Whole(answer)
-}
-
-/// A sentence of another process, without what would change a terminal.
-fn printable(text: &str) -> String {
-    text.replace(char::is_control, "\u{fffd}")
 }
 
 fn is_whole(bytes: &[u8]) -> bool {

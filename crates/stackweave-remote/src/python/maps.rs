@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use stackweave_store::open_regular;
+
 use crate::maps::{self, Mapping};
 
 /// The first mapping of code of each file.
@@ -24,13 +26,14 @@ impl Mapping {
     /// The file: as that process sees it, or the mapping itself, if the file has been replaced or removed.
     pub(super) fn open(&self, process: u32) -> Option<File> {
         let inside = self.path.strip_prefix("/").ok().filter(|_| !self.is_deleted);
-        let by_name = inside.and_then(|path| File::open(Path::new(&format!("/proc/{process}/root")).join(path)).ok());
+        let by_name =
+            inside.and_then(|path| open_regular(&Path::new(&format!("/proc/{process}/root")).join(path)).ok());
         by_name.or_else(|| self.open_mapping(process)).or_else(|| self.open_executable(process))
     }
 
     /// Only some users may.
     fn open_mapping(&self, process: u32) -> Option<File> {
-        File::open(format!("/proc/{process}/map_files/{:x}-{:x}", self.start, self.end)).ok()
+        open_regular(Path::new(&format!("/proc/{process}/map_files/{:x}-{:x}", self.start, self.end))).ok()
     }
 
     fn open_executable(&self, process: u32) -> Option<File> {
@@ -38,7 +41,7 @@ impl Mapping {
         let path = fs::read_link(&link).ok()?;
         let path = path.as_os_str().as_bytes();
         let is_it = path.strip_suffix(maps::DELETED).unwrap_or(path) == self.path.as_os_str().as_bytes();
-        is_it.then(|| File::open(link).ok()).flatten()
+        is_it.then(|| open_regular(Path::new(&link)).ok()).flatten()
     }
 }
 

@@ -43,7 +43,9 @@ impl Client {
         out: &mut Unfinished,
     ) -> Result<(), DebuginfodError> {
         let agent = self.agent.get_or_init(|| self.new_agent());
-        let request = agent.get(url).config().timeout_global(Some(limit)).build();
+        // From an encrypted server no redirect leads to a plain one.
+        let is_encrypted = url.starts_with("https://");
+        let request = agent.get(url).config().https_only(is_encrypted).timeout_global(Some(limit)).build();
         let request = request.header("X-DEBUGINFOD-MAXSIZE", max_size.to_string());
         let response = request.call().map_err(|error| fault(&error, limit))?;
         match response.status().as_u16() {

@@ -205,29 +205,53 @@ impl Drop for OpensslServer {
     }
 }
 
-#[test]
-fn https_is_spoken_with_servers_that_are_trusted() {
-    let folder = TestFolder::new();
+/// A server that answers with the file at the path that is asked for: `-WWW` with its bytes, `-HTTP` with a whole answer that they
+/// are. `None` if there is no openssl.
+fn openssl_server(folder: &TestFolder, mode: &str) -> Option<(OpensslServer, String)> {
     let certify = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out certificate -subj /CN=localhost \
         -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE 2>/dev/null";
     let is_certified = Command::new("sh").args(["-c", certify]).current_dir(folder.path()).status();
     if !is_certified.is_ok_and(|status| status.success()) {
         println!("skipped: openssl is not installed");
-        return;
+        return None;
     }
-    std::fs::create_dir_all(folder.path().join("buildid/abcdef")).unwrap();
-    folder.file("buildid/abcdef/debuginfo", ELF);
-    let serve = ["s_server", "-accept", "0", "-key", "key", "-cert", "certificate", "-WWW"];
+    let serve = ["s_server", "-accept", "0", "-key", "key", "-cert", "certificate", mode];
     let mut command = Command::new("openssl");
     command.args(serve).current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut server = OpensslServer(command.spawn().unwrap());
     let lines = BufReader::new(server.0.stdout.take().unwrap()).lines();
     let accepting = lines.map_while(Result::ok).find(|line| line.starts_with("ACCEPT")).unwrap();
     let url = format!("https://127.0.0.1:{}", accepting.rsplit_once(':').unwrap().1);
+    Some((server, url))
+}
+
+#[test]
+fn https_is_spoken_with_servers_that_are_trusted() {
+    let folder = TestFolder::new();
+    let Some((_server, url)) = openssl_server(&folder, "-WWW") else { return };
+    std::fs::create_dir_all(folder.path().join("buildid/abcdef")).unwrap();
+    folder.file("buildid/abcdef/debuginfo", ELF);
     let cache = TestFolder::new();
     let mut client = client(&cache, &url, LONG);
     let error = client.fetch_debug_info(&id()).unwrap_err();
     assert!(matches!(error, DebuginfodError::Connection(_)), "{error}");
     client.client = Client::trusting(folder.path().join("certificate"));
     assert_eq!(std::fs::read(client.fetch_debug_info(&id()).unwrap()).unwrap(), ELF);
+}
+
+#[test]
+fn no_redirect_leads_from_an_encrypted_server_to_a_plain_one() {
+    let folder = TestFolder::new();
+    let Some((_server, url)) = openssl_server(&folder, "-HTTP") else { return };
+    let plain = Server::saying(found());
+    std::fs::create_dir_all(folder.path().join("buildid/abcdef")).unwrap();
+    let redirect = format!("HTTP/1.0 302 Found\r\nLocation: {}/plain\r\nContent-Length: 0\r\n\r\n", plain.url);
+    folder.file("buildid/abcdef/debuginfo", redirect.as_bytes());
+    let cache = TestFolder::new();
+    let mut client = client(&cache, &url, LONG);
+    client.client = Client::trusting(folder.path().join("certificate"));
+    let error = client.fetch_debug_info(&id()).unwrap_err();
+    assert!(matches!(error, DebuginfodError::Connection(_)), "{error}");
+    assert_eq!(plain.count(), 0);
+    assert_empty(&cache);
 }

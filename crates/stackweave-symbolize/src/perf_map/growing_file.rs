@@ -1,11 +1,11 @@
 //! A file that a running process appends to.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::ErrorKind;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
-use rustix::fs::OFlags;
+use stackweave_store::open_regular;
 
 /// What has happened to the file since it was last asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,10 +122,9 @@ fn read_at(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
 
 /// Opens a plain file that the process, this process or root wrote: anyone may put files into `/tmp`.
 fn open(path: &PathBuf, pid: u32) -> Option<File> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let file = open_regular(path).ok()?;
     let metadata = file.metadata().ok()?;
-    (metadata.is_file() && is_trusted(&metadata, pid)).then_some(file)
+    is_trusted(&metadata, pid).then_some(file)
 }
 
 fn is_trusted(metadata: &Metadata, pid: u32) -> bool {

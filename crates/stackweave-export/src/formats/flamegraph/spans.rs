@@ -86,7 +86,7 @@ impl Lane {
             let Some(began) = self.open.pop() else { return };
             if let Some(of) = &mut self.newest[self.open.len()] {
                 of.ended = time;
-                of.busy += time - began;
+                of.busy = of.busy.saturating_add(time.saturating_sub(began));
                 tell(of);
             }
         }
@@ -173,7 +173,7 @@ impl SpanBox {
             self.item = SEVERAL;
         }
         self.ended = self.ended.max(next.ended);
-        self.busy += next.busy;
+        self.busy = self.busy.saturating_add(next.busy);
         self.calls += next.calls;
         self.failed += next.failed;
         self.reason = self.reason.or(next.reason);

@@ -14,7 +14,7 @@ use std::ops::Range;
 use serde_json::Value;
 use stackweave_core::{EventKind, FieldType, Role};
 use stackweave_profile::{Frame, RecordedNames};
-use stackweave_recording::file::Event;
+use stackweave_recording::file::{Event, number_of};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use self::definitions::{Definitions, write_stack_number};
@@ -174,7 +174,7 @@ impl Process {
             out.write_all(b":")?;
             match field.of {
                 FieldType::Frame => {
-                    let name = u32::try_from(word).ok().and_then(|frame| self.names.of(frame).first());
+                    let name = self.names.of(number_of(word)).first();
                     write_text(
                         out,
                         name.map_or(Frame::UNKNOWN, |frame| frame.qualname.as_ref().unwrap_or(&frame.name)),
@@ -214,14 +214,14 @@ impl Process {
         out.write_all(b",")?;
         write_text(out, if key == "frame" { "name" } else { key })?;
         out.write_all(b":")?;
-        match u32::try_from(word).ok().and_then(|frame| self.names.of(frame).first()) {
+        match self.names.of(number_of(word)).first() {
             Some(frame) => write_text(out, &frame.name),
             None => out.write_all(b"null"),
         }
     }
 
     fn write_caller(&mut self, key: &str, word: u64, lines: &mut Lines<'_>) -> io::Result<()> {
-        let frame = u32::try_from(word).unwrap_or(0);
+        let frame = number_of(word);
         // The innermost function counts, whether it is seen or not.
         let Some(&number) = self.numbers(frame, 1, &mut lines.definitions).first() else { return Ok(()) };
         lines.definitions.define_frame(number, lines.out)?;
@@ -286,7 +286,7 @@ fn is_memory(role: Role) -> bool {
 /// The number that the first field of this type has; 0 if there is none.
 fn number(kind: &EventKind, event: &Event<'_>, of: FieldType) -> u32 {
     let word = kind.position_of(of).and_then(|place| event.words.get(place));
-    word.and_then(|word| u32::try_from(*word).ok()).unwrap_or(0)
+    word.map_or(0, |word| number_of(*word))
 }
 
 /// The object of spans that have one.

@@ -89,7 +89,7 @@ impl Picture<'_> {
         let lines = panel.devices.values().chain([&panel.heap, &panel.rss]);
         let highest = lines.filter_map(|line| line.highest).chain(panel.peak).map(|point| point.bytes).max();
         let highest = highest.unwrap_or(0).max(1);
-        let scale = Scale { range: self.range.clone(), highest: highest + highest / 12, top: plot };
+        let scale = Scale { range: self.range.clone(), highest: highest.saturating_add(highest / 12), top: plot };
         write_tags(out, panel, &scale, top + NOTES)?;
         write_axes(out, &scale)?;
         write_area(out, &panel.heap, &scale)?;
@@ -182,7 +182,7 @@ fn write_tags(out: &mut String, panel: &Panel, scale: &Scale, top: f64) -> fmt::
 fn write_axes(out: &mut String, scale: &Scale) -> fmt::Result {
     let (right, bottom) = (WIDTH - RIGHT, scale.top + PLOT);
     let step = byte_step(scale.highest);
-    for bytes_at in (0..).map(|tick| tick * step).take_while(|bytes| *bytes <= scale.highest) {
+    for bytes_at in ticks(0..scale.highest, step) {
         let y = scale.y(bytes_at);
         writeln!(out, r#"<path class="grid" d="M{LEFT} {y:.1}H{right}"/>"#)?;
         let text = if bytes_at == 0 { "0".to_owned() } else { bytes(bytes_at) };
@@ -191,7 +191,7 @@ fn write_axes(out: &mut String, scale: &Scale) -> fmt::Result {
     }
     let Range { start, end } = scale.range;
     let step = time_step(end - start);
-    for at in (0..).map(|tick| start.next_multiple_of(step) + tick * step).take_while(|at| *at <= end) {
+    for at in ticks(start..end, step) {
         let x = scale.x(at);
         writeln!(out, r#"<path class="axis" d="M{x:.1} {bottom}v4"/>"#)?;
         writeln!(
@@ -202,6 +202,12 @@ fn write_axes(out: &mut String, scale: &Scale) -> fmt::Result {
         )?;
     }
     writeln!(out, r#"<path class="axis" d="M{LEFT} {}V{bottom}H{right}"/>"#, scale.top)
+}
+
+/// Returns the multiples of a step in a range, with its end. They end where numbers do.
+fn ticks(range: Range<u64>, step: u64) -> impl Iterator<Item = u64> {
+    let first = range.start.checked_next_multiple_of(step);
+    std::iter::successors(first, move |tick| tick.checked_add(step)).take_while(move |tick| *tick <= range.end)
 }
 
 /// Between four and eight ticks, at powers of two.

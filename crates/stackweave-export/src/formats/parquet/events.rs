@@ -197,7 +197,7 @@ impl<'a> EventRows<'a> {
             let open = self.threads.entry(thread).or_default();
             let Some((ended, is_outermost)) = open.end() else { break };
             if let Some(around) = open.rows.last_mut() {
-                around.inside += duration;
+                around.inside = around.inside.saturating_add(duration);
             }
             let is_innermost = place + 1 == functions.len();
             let object = span.object.filter(|_| is_innermost);

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
 
-use stackweave_recording::file::RecordedFrame;
+use stackweave_recording::file::{NumberMap, RecordedFrame};
 use stackweave_store::output::OutputFolder;
 
 use crate::activity::{NamedProcess, visit_process};
@@ -78,10 +78,10 @@ impl Part<'_, '_> {
     fn stacks(&self, frames: &mut Frames) -> Result<u64, ExportError> {
         let dictionary = self.process.recording.dictionary();
         let mut table = self.table("stacks", schemas::STACKS)?;
-        let mut depths: Vec<i64> = vec![0; dictionary.last_stack() as usize + 1];
+        let mut depths: NumberMap<i64> = NumberMap::default();
         let mut extra = i64::from(dictionary.last_stack());
         for (stack, (callers, frame)) in dictionary.stacks() {
-            let mut depth = depths.get(callers as usize).copied().unwrap_or(0);
+            let mut depth = depths.get(callers).copied().unwrap_or(0);
             let mut callers = if depth == 0 { Cell::Null } else { Cell::number(callers) };
             let chain = frames.of(self.process, frame);
             let last = chain.end - 1;
@@ -92,7 +92,7 @@ impl Part<'_, '_> {
                 table.row([own.clone(), callers, Cell::Integer(frame.into()), Cell::Integer(depth)])?;
                 callers = own;
             }
-            depths[stack as usize] = depth;
+            depths.insert(stack, depth);
         }
         table.finish()
     }

@@ -81,9 +81,9 @@ impl Writer<'_, '_> {
             ("device", place as u64),
             ("address", segment.address),
             ("total_size", segment.size),
-            ("allocated_size", allocated.map(|block| block.size).sum()),
-            ("active_size", active().map(|block| block.size).sum()),
-            ("requested_size", active().map(|block| block.origin.asked).sum()),
+            ("allocated_size", sum(allocated.map(|block| block.size))),
+            ("active_size", sum(active().map(|block| block.size))),
+            ("requested_size", sum(active().map(|block| block.origin.asked))),
             ("stream", segment.origin.stream),
         ];
         for (key, number) in numbers {
@@ -210,6 +210,11 @@ pub(super) fn filled(inside: &[Block], start: u64, end: u64) -> Vec<Block> {
         blocks.push(nothing(at, end));
     }
     blocks
+}
+
+/// Returns a sum that stays at the greatest number.
+fn sum(sizes: impl Iterator<Item = u64>) -> u64 {
+    sizes.fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

@@ -111,8 +111,8 @@ impl ThreadLines {
         let pair = &mut self.pairs[place];
         let duration = time.saturating_sub(span.began);
         pair.calls += u64::from(span.is_call);
-        pair.total += if pair.open == 0 { duration } else { 0 };
-        pair.of_line += if self.lines[pair.line] == 0 { duration } else { 0 };
+        pair.total = pair.total.saturating_add(if pair.open == 0 { duration } else { 0 });
+        pair.of_line = pair.of_line.saturating_add(if self.lines[pair.line] == 0 { duration } else { 0 });
     }
 
     /// Nothing is open beyond this depth.

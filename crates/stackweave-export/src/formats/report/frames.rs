@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 
 use stackweave_profile::{Frame, FrameKind, Function, Origin};
+use stackweave_recording::file::NumberMap;
 
 use super::head::Threads;
 use super::names::Names;
 use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
-
-/// No frame of a report has this place.
-const NOT_ASKED: u32 = u32::MAX;
 
 /// The places of the frames of all processes. Each is looked for once, however often it is used.
 pub(super) struct RecordedFrames<'n> {
@@ -21,7 +19,7 @@ pub(super) struct RecordedFrames<'n> {
 struct ProcessFrames {
     functions: VisibleFrames,
     /// The innermost of what each frame stands for, by its number in the recording.
-    innermost: Vec<u32>,
+    innermost: NumberMap<u32>,
     /// All of it, outermost first.
     chains: HashMap<u32, Box<[u32]>>,
 }
@@ -42,20 +40,16 @@ impl<'n> RecordedFrames<'n> {
 
     /// The place of what a frame stands for: the innermost of several.
     pub(super) fn innermost(&mut self, threads: &Threads<'_>, process: usize, number: u32) -> u32 {
-        match self.processes[process].innermost.get(number as usize) {
-            Some(place) if *place != NOT_ASKED => *place,
-            _ => self.look_up(threads, process, number),
+        match self.processes[process].innermost.get(number) {
+            Some(place) => *place,
+            None => self.look_up(threads, process, number),
         }
     }
 
     #[cold]
     fn look_up(&mut self, threads: &Threads<'_>, process: usize, number: u32) -> u32 {
         let place = self.chain(threads, process, number).last().copied().unwrap_or(0);
-        let innermost = &mut self.processes[process].innermost;
-        if innermost.len() <= number as usize {
-            innermost.resize(number as usize + 1, NOT_ASKED);
-        }
-        innermost[number as usize] = place;
+        self.processes[process].innermost.insert(number, place);
         place
     }
 
@@ -71,7 +65,7 @@ impl<'n> RecordedFrames<'n> {
             if known.is_empty() {
                 known.push((unknown(), None));
             }
-            let place = |index: stackweave_profile::FrameIndex| u32::try_from(index.index()).unwrap_or(NOT_ASKED);
+            let place = |index: stackweave_profile::FrameIndex| u32::try_from(index.index()).unwrap_or(u32::MAX);
             known.into_iter().map(|(function, line)| place(names.frame(function, line))).collect()
         })
     }

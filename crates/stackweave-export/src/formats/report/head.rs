@@ -105,7 +105,7 @@ fn title_of(source: &Source<'_>, process: Option<&ProcessRecording>) -> String {
 /// The head, but for what the other parts have to tell.
 pub(super) fn head(source: &Source<'_>, threads: &Threads<'_>) -> Map<String, Value> {
     let processes = threads.processes.iter().map(|process| {
-        let ended = process.recording.time_range().map_or(0, |range| range.end) + process.began;
+        let ended = process.recording.time_range().map_or(0, |range| range.end).saturating_add(process.began);
         json!({
             "pid": process.pid,
             "title": process.title,

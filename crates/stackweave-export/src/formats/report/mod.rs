@@ -13,6 +13,7 @@ mod known;
 mod memory;
 mod names;
 mod runs;
+mod source_files;
 mod sources;
 mod timeline;
 mod title;
@@ -62,6 +63,7 @@ fn write_data(source: &Source<'_>, blocks: &mut Blocks<'_>) -> Result<(), Export
     let sources = sources::write(source, &mut names, &trees.costs, blocks)?;
     let mut remarks = head::remarks(source, &trees)?;
     remarks.extend(runs.problems);
+    remarks.extend(source.sources().left_out());
 
     let mut head = head::head(source, &threads);
     let mut tell = |part: &str, told: Value| head.insert(part.to_owned(), told);

@@ -20,7 +20,8 @@ impl Phases<'_> {
     pub(super) fn runs(&mut self, limit: Option<usize>) -> io::Result<()> {
         let runs = &self.report.runs;
         let failed = runs.iter().filter(|run| run.failed).count();
-        let outer: u64 = runs.iter().filter(|run| run.parent.is_none()).map(|run| run.duration_ns).sum();
+        let outer: u64 =
+            runs.iter().filter(|run| run.parent.is_none()).map(|run| run.duration_ns).fold(0, u64::saturating_add);
         let mut more = format!("{}, {}", counted(runs.len(), "run", "runs"), time(outer));
         if failed > 0 {
             more = format!("{more}, {failed} failed");

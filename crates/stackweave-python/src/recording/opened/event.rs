@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use stackweave_core::{EventKind, FieldType};
 use stackweave_recording::TimedEvent;
+use stackweave_recording::file::number_of;
 
 use super::event_values;
 use super::named_process::NamedProcess;
@@ -45,7 +46,7 @@ impl Event {
     /// The first value of this type, if it is not 0.
     fn number(&self, of: FieldType) -> Option<u32> {
         let place = self.event_kind()?.position_of(of)?;
-        self.words.get(place).and_then(|word| u32::try_from(*word).ok()).filter(|number| *number != 0)
+        self.words.get(place).map(|word| number_of(*word)).filter(|number| *number != 0)
     }
 }
 
@@ -56,7 +57,7 @@ impl Event {
     fn caller_number(&self) -> Option<u32> {
         let fields = &self.event_kind()?.fields;
         let place = fields.iter().position(|field| field.of == FieldType::Frame && field.name == CALLER)?;
-        self.words.get(place).and_then(|word| u32::try_from(*word).ok()).filter(|number| *number != 0)
+        self.words.get(place).map(|word| number_of(*word)).filter(|number| *number != 0)
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct ExportRequest {
     title: Option<String>,
     time_order: bool,
     before: Option<PathBuf>,
-    sources: bool,
+    sources: Option<bool>,
     /// File, name and text of each.
     texts: Vec<(String, String, String)>,
     overwrite: bool,
@@ -59,7 +59,7 @@ pub(super) fn to_file(
     };
     let symbolizer = symbolizer()?;
     let done = py.detach(|| export(&chosen, format, &request.path, &options, (Some(symbolizer), &mut |_| {})));
-    done.map(|done| done.missing).map_err(|error| error_of(&error))
+    done.map(|done| done.missing.into_iter().chain(done.sources.left_out()).collect()).map_err(|error| error_of(&error))
 }
 
 /// What a `.prof` file would hold.

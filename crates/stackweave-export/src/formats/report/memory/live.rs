@@ -72,7 +72,7 @@ impl Live {
         if let Some(replaced) = self.blocks.insert(address, block) {
             self.bytes = self.bytes.saturating_sub(now.lose(&replaced));
         }
-        self.bytes += now.scale.weight(block.size, block.size).bytes;
+        self.bytes = self.bytes.saturating_add(now.scale.weight(block.size, block.size).bytes);
     }
 
     pub(super) fn free(&mut self, thread: u32, address: u64, now: &mut Now<'_>) {
@@ -92,7 +92,7 @@ impl Live {
         self.bytes = self.bytes.saturating_sub(gone);
         if block.size > 0 {
             self.ranges.insert(address, block);
-            self.bytes += now.scale.weight(block.size, block.size).bytes;
+            self.bytes = self.bytes.saturating_add(now.scale.weight(block.size, block.size).bytes);
         }
     }
 
@@ -119,11 +119,11 @@ impl Live {
                 if block.is_wanted {
                     now.rows.take_back(stay, weight);
                 }
-                self.bytes += weight.bytes;
+                self.bytes = self.bytes.saturating_add(weight.bytes);
             }
             Given::Ranges(pieces) => {
                 for piece in pieces {
-                    self.bytes += self.ranges.restore(&piece, now);
+                    self.bytes = self.bytes.saturating_add(self.ranges.restore(&piece, now));
                 }
             }
         }

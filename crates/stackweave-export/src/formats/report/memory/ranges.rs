@@ -69,13 +69,13 @@ impl Ranges {
     pub(super) fn cut(&mut self, address: u64, size: u64, now: &mut Now<'_>) -> (u64, Vec<Mapped>) {
         let end = address.saturating_add(size);
         let end = end.checked_next_multiple_of(PAGE).unwrap_or(end);
-        let (mut bytes, mut gone) = (0, Vec::new());
+        let (mut bytes, mut gone) = (0_u64, Vec::new());
         while let Some(before) = self.first_in(address, end) {
             let Some(piece) = before.part(address, end) else { break };
             self.pieces.remove(&before.start);
             let left = [before.part(0, address), before.part(end, u64::MAX)];
             let is_whole = left.iter().all(Option::is_none);
-            bytes += before.bytes(now);
+            bytes = bytes.saturating_add(before.bytes(now));
             for (number, left) in left.into_iter().flatten().enumerate() {
                 bytes = bytes.saturating_sub(left.bytes(now));
                 let first_as_block = if number == 0 { before.first_as_block } else { now.passed };

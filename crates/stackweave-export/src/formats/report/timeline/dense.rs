@@ -36,14 +36,14 @@ impl Piece {
     /// Takes in what follows, unless there is something to see between them or it would become too long.
     fn takes(&mut self, next: &Self, least: u64) -> bool {
         let extent = next.ended.saturating_sub(self.began);
-        if next.began.saturating_sub(self.ended) >= least || extent > least * LONGEST {
+        if next.began.saturating_sub(self.ended) >= least || extent > least.saturating_mul(LONGEST) {
             return false;
         }
         self.ended = self.ended.max(next.ended);
-        self.calls += next.calls;
-        self.busy += next.busy;
+        self.calls = self.calls.saturating_add(next.calls);
+        self.busy = self.busy.saturating_add(next.busy);
         if next.frame == self.frame {
-            self.surplus += next.surplus;
+            self.surplus = self.surplus.saturating_add(next.surplus);
         } else if next.surplus > self.surplus {
             (self.frame, self.surplus) = (next.frame, next.surplus - self.surplus);
         } else {

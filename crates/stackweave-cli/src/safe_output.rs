@@ -1,0 +1,135 @@
+//! What the command writes, without what a terminal would obey.
+//!
+//! Everything that goes to standard output and standard error passes here. Names, paths and notes in a recording are somebody
+//! else's, so that no writer has to remember to clean them.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use stackweave_core::is_printable;
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Lines for people, with colours of ours or without.
+    Text { colour: bool },
+    /// JSON, in whose strings a character can be written by its number.
+    Json,
+}
+
+/// Writes lines with what is not printable replaced; see [`Content`].
+#[derive(Debug)]
+pub(crate) struct SafeOutput<W: Write> {
+    out: W,
+    content: Content,
+    /// The line that is not complete yet.
+    line: Vec<u8>,
+}
+
+impl<W: Write> SafeOutput<W> {
+    pub(crate) const fn new(out: W, content: Content) -> Self {
+        Self { out, content, line: Vec::new() }
+    }
+
+    fn write_line(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        let text = String::from_utf8_lossy(&line);
+        self.out.write_all(clean(&text, self.content).as_bytes())
+    }
+}
+
+impl<W: Write> Write for SafeOutput<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                self.write_line()?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_line()?;
+        self.out.flush()
+    }
+}
+
+/// Writes a sentence to standard error. That nobody reads it is no failure.
+pub(crate) fn say(sentence: impl Display) {
+    let text = sentence.to_string();
+    let mut error = io::stderr().lock();
+    for line in text.lines() {
+        let _ = writeln!(error, "{}", clean(line, Content::Text { colour: false }));
+    }
+}
+
+fn clean(text: &str, content: Content) -> String {
+    let mut cleaned = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let own = if content == (Content::Text { colour: true }) { colour_code(rest) } else { 0 };
+        if own > 0 {
+            cleaned.push_str(&rest[..own]);
+            rest = &rest[own..];
+            continue;
+        }
+        rest = &rest[letter.len_utf8()..];
+        match content {
+            _ if is_printable(letter) || letter == '\n' => cleaned.push(letter),
+            Content::Text { .. } => cleaned.push('\u{fffd}'),
+            Content::Json => cleaned.push_str(&format!("\\u{:04x}", u32::from(letter))),
+        }
+    }
+    cleaned
+}
+
+/// How long the code for a colour is that the text begins with; 0 if it begins with something else.
+fn colour_code(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix("\x1b[") else { return 0 };
+    let numbers = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();
+    if rest[numbers..].starts_with('m') { numbers + 3 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(pieces: &[&str], content: Content) -> String {
+        let mut out = Vec::new();
+        let mut safe = SafeOutput::new(&mut out, content);
+        pieces.iter().for_each(|piece| safe.write_all(piece.as_bytes()).unwrap_or_default());
+        safe.flush().unwrap_or_default();
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    #[test]
+    fn only_colours_and_line_ends_pass() {
+        let pieces = ["a\x1b[31;1mb\x1b[0m\n\x1b]0;t\x07\x1b[2J", "\r\tc\u{202e}\n\u{9b}31m end"];
+        let plain = written(&pieces, Content::Text { colour: false });
+        assert_eq!(
+            plain,
+            "a\u{fffd}[31;1mb\u{fffd}[0m\n\u{fffd}]0;t\u{fffd}\u{fffd}[2J\u{fffd}\u{fffd}c\u{fffd}\n\u{fffd}31m end"
+        );
+        let coloured = written(&pieces, Content::Text { colour: true });
+        assert!(coloured.starts_with("a\x1b[31;1mb\x1b[0m\n\u{fffd}]0;t"), "{coloured:?}");
+        assert_eq!(coloured.matches('\x1b').count(), 2);
+    }
+
+    #[test]
+    fn json_stays_what_it_says() {
+        let value = serde_json::json!({"name": "a\u{202e}\u{9b}\x1b b\u{7f}"});
+        let text = written(&[&value.to_string()], Content::Json);
+        assert!(text.is_ascii() && text.bytes().all(|byte| (0x20..0x7f).contains(&byte)), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default(), value);
+    }
+
+    #[test]
+    fn letters_that_come_in_pieces_stay_whole() {
+        let mut out = Vec::new();
+        let mut safe = SafeOutput::new(&mut out, Content::Text { colour: false });
+        "é\n".as_bytes().iter().for_each(|byte| safe.write_all(&[*byte]).unwrap_or_default());
+        drop(safe);
+        assert_eq!(out, "é\n".as_bytes());
+    }
+}

@@ -1,0 +1,91 @@
+//! Where recordings were made, and by whom.
+
+use std::fs;
+
+use crate::file::Start;
+
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+const HOST: &str = "/proc/sys/kernel/hostname";
+const MACHINE_ID: &str = "/etc/machine-id";
+
+/// A user on a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The number of the user whose rights the process has.
+    pub uid: u32,
+    /// The name of the machine.
+    pub host: String,
+    /// What tells one run of the machine from another; empty if it is not known.
+    pub boot_id: String,
+    /// What tells the machine from others, and stays when it is started anew; empty if it is not known.
+    pub machine: String,
+}
+
+impl Origin {
+    /// Returns the origin of what this process records.
+    pub fn here() -> Self {
+        // SAFETY: it has no conditions and can't fail.
+        let uid = unsafe { libc::geteuid() };
+        let machine = line_of(MACHINE_ID);
+        let machine = if machine.is_empty() { machine } else { digest(&machine) };
+        Self { uid, host: line_of(HOST), boot_id: line_of(BOOT_ID), machine }
+    }
+
+    /// Returns whether a recording that begins like this says that this user has made it on this machine. Recordings of versions
+    /// that did not record the user say nothing.
+    pub fn has_made(&self, start: &Start) -> bool {
+        let is_equal = |own: &str, other: &str| !own.is_empty() && own == other;
+        let is_machine = is_equal(&self.boot_id, &start.boot_id) || is_equal(&self.machine, &start.machine);
+        start.uid == Some(self.uid) && is_equal(&self.host, &start.host) && is_machine
+    }
+}
+
+fn line_of(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim_end().to_owned()
+}
+
+/// The id of a machine is not for others, so that half as many bits go into recordings (FNV-1a).
+fn digest(id: &str) -> String {
+    let hash = id
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_user_on_the_same_machine_has_made_it() {
+        let own = Origin { uid: 7, host: "host".into(), boot_id: "boot".into(), machine: "machine".into() };
+        let start = Start {
+            uid: Some(7),
+            host: "host".into(),
+            boot_id: "boot".into(),
+            machine: "machine".into(),
+            ..Start::default()
+        };
+        assert!(own.has_made(&start));
+        assert!(own.has_made(&Start { boot_id: "another run".into(), ..start.clone() }));
+        assert!(own.has_made(&Start { machine: String::new(), ..start.clone() }));
+        let foreign = [
+            Start { uid: Some(0), ..start.clone() },
+            Start { uid: None, ..start.clone() },
+            Start { host: "other".into(), ..start.clone() },
+            Start { boot_id: String::new(), machine: String::new(), ..start.clone() },
+            Start { boot_id: "other".into(), machine: "other".into(), ..start.clone() },
+        ];
+        assert!(foreign.iter().all(|start| !own.has_made(start)));
+        let nowhere = Origin { boot_id: String::new(), machine: String::new(), ..own };
+        assert!(!nowhere.has_made(&Start { boot_id: String::new(), machine: String::new(), ..start }));
+    }
+
+    #[test]
+    fn the_machines_id_is_not_told() {
+        let id = line_of(MACHINE_ID);
+        assert!(id.is_empty() || !Origin::here().machine.contains(&id[..8]));
+        assert_eq!(digest(""), "cbf29ce484222325");
+        assert_eq!(digest("a"), "af63dc4c8601ec8c");
+    }
+}

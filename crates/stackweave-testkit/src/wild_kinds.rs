@@ -1,0 +1,135 @@
+//! The kinds of events that recorders declare, as the format's page lists them.
+
+/// The number of a field's type in a file.
+pub(crate) mod of {
+    pub(crate) const STACK: u8 = 1;
+    pub(crate) const FRAME: u8 = 2;
+    pub(crate) const UNSIGNED: u8 = 3;
+    pub(crate) const SIGNED: u8 = 4;
+    pub(crate) const FLOAT: u8 = 5;
+    pub(crate) const ADDRESS: u8 = 6;
+    pub(crate) const TICKS: u8 = 7;
+    pub(crate) const BYTES: u8 = 8;
+}
+
+/// A kind: its name, the number of its role, and its fields with their types.
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) role: u8,
+    pub(crate) fields: &'static [(u8, &'static str)],
+}
+
+const FRAME: (u8, &str) = (of::FRAME, "frame");
+const STACK: (u8, &str) = (of::STACK, "stack");
+const ADDRESS: (u8, &str) = (of::ADDRESS, "address");
+const SIZE: (u8, &str) = (of::UNSIGNED, "size");
+const DETAILS: (u8, &str) = (of::BYTES, "details");
+const DEVICE: (u8, &str) = (of::SIGNED, "device");
+const STREAM: (u8, &str) = (of::UNSIGNED, "stream");
+const POOL: (u8, &str) = (of::UNSIGNED, "pool");
+const FLAGS: (u8, &str) = (of::UNSIGNED, "flags");
+const HOST: &[(u8, &str)] = &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL];
+
+const fn kind(name: &'static str, role: u8, fields: &'static [(u8, &'static str)]) -> Kind {
+    Kind { name, role, fields }
+}
+
+/// All of them; the number of each is its place and one.
+pub(crate) const KINDS: &[Kind] = &[
+    kind("begin", 1, &[FRAME]),
+    kind("end", 2, &[]),
+    kind("begin-at", 1, &[FRAME, STACK]),
+    kind("begin-with", 1, &[FRAME, STACK, DETAILS]),
+    kind("instant", 3, &[FRAME, STACK]),
+    kind("instant-with", 3, &[FRAME, STACK, DETAILS]),
+    kind("counter", 4, &[FRAME, (of::FLOAT, "value")]),
+    kind("sample", 5, &[STACK, (of::SIGNED, "weight")]),
+    kind("malloc", 6, &[ADDRESS, SIZE, STACK]),
+    kind("free", 7, &[ADDRESS]),
+    kind("call", 1, &[FRAME, (of::FRAME, "caller"), (of::ADDRESS, "object")]),
+    kind("resume", 8, &[FRAME, (of::FRAME, "caller"), (of::ADDRESS, "object")]),
+    kind("open", 9, &[FRAME, (of::UNSIGNED, "depth")]),
+    kind("name", 10, &[(of::ADDRESS, "object"), FRAME]),
+    kind("mmap", 11, &[ADDRESS, SIZE, STACK]),
+    kind("munmap", 12, &[ADDRESS, SIZE]),
+    kind("kept", 13, &[ADDRESS]),
+    kind("memory-tag", 14, &[FRAME]),
+    kind("host-allocate", 6, HOST),
+    kind("host-present", 6, HOST),
+    kind("host-free", 7, HOST),
+    kind("host-free-requested", 7, HOST),
+    kind("host-free-completed", 16, HOST),
+    kind("segment", 11, HOST),
+    kind("segment-map", 11, HOST),
+    kind("segment-free", 12, HOST),
+    kind("segment-unmap", 12, HOST),
+    kind("host-snapshot", 3, &[FRAME, SIZE, STACK, DEVICE]),
+    kind("host-out-of-memory", 3, &[FRAME, SIZE, STACK, DEVICE, STREAM, POOL, (of::UNSIGNED, "free")]),
+    kind("host-annotate", 3, &[FRAME, ADDRESS, STACK, DEVICE]),
+    kind("host-state", 17, &[(of::UNSIGNED, "state"), (of::UNSIGNED, "reason")]),
+    kind("segment-state", 17, &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL, FLAGS]),
+    kind("block-state", 17, &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL, (of::UNSIGNED, "asked"), FLAGS]),
+    kind(
+        "memory-usage",
+        15,
+        &[
+            STACK,
+            (of::FRAME, "allocator"),
+            (of::FRAME, "tag"),
+            (of::UNSIGNED, "snapshot"),
+            (of::UNSIGNED, "thread"),
+            DEVICE,
+            (of::UNSIGNED, "allocations"),
+            (of::UNSIGNED, "bytes"),
+            (of::UNSIGNED, "live_blocks"),
+            (of::UNSIGNED, "live_bytes"),
+            (of::UNSIGNED, "peak_blocks"),
+            (of::UNSIGNED, "peak_bytes"),
+            (of::UNSIGNED, "temporary"),
+            (of::UNSIGNED, "temporary_bytes"),
+        ],
+    ),
+    kind(
+        "memory-sizes",
+        15,
+        &[
+            (of::UNSIGNED, "snapshot"),
+            DEVICE,
+            (of::UNSIGNED, "most"),
+            (of::UNSIGNED, "allocations"),
+            (of::UNSIGNED, "bytes"),
+            (of::UNSIGNED, "live_blocks"),
+            (of::UNSIGNED, "live_bytes"),
+            (of::UNSIGNED, "peak_blocks"),
+            (of::UNSIGNED, "peak_bytes"),
+        ],
+    ),
+    kind(
+        "memory-total",
+        15,
+        &[
+            (of::UNSIGNED, "snapshot"),
+            DEVICE,
+            (of::TICKS, "peak_ago"),
+            (of::UNSIGNED, "allocations"),
+            (of::UNSIGNED, "bytes"),
+            (of::UNSIGNED, "live_blocks"),
+            (of::UNSIGNED, "live_bytes"),
+            (of::UNSIGNED, "peak_blocks"),
+            (of::UNSIGNED, "peak_bytes"),
+            (of::UNSIGNED, "temporary"),
+            (of::UNSIGNED, "temporary_bytes"),
+            (of::UNSIGNED, "frees"),
+            (of::UNSIGNED, "unknown_frees"),
+            (of::UNSIGNED, "replaced"),
+        ],
+    ),
+    kind("begin-code", 1, &[FRAME, (of::UNSIGNED, "bytecode_count"), (of::UNSIGNED, "inline_depth")]),
+    kind("begin-run", 1, &[FRAME, DETAILS]),
+    kind("end-with", 2, &[DETAILS]),
+    kind("end-failed", 2, &[DETAILS]),
+    kind("end-left-open", 2, &[]),
+    kind("unmatched-pop", 3, &[FRAME, STACK]),
+    kind("demoted", 3, &[FRAME, (of::UNSIGNED, "calls"), (of::TICKS, "mean")]),
+    kind("trace-note", 3, &[FRAME, (of::UNSIGNED, "count")]),
+];
