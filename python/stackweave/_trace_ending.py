@@ -59,3 +59,8 @@ def left_out(stats: dict[str, Any]) -> Iterator[str]:
     if stats.get("untold_threads"):
         threads = count_text(stats["untold_threads"], "thread")
         yield f"calls are missing on {threads}: the program has set a profile function of its own there"
+    if stats.get("taken_out"):
+        yield "calls are missing: another tool has taken the evaluation hook out while the program was traced"
+    if stats.get("other_interpreters"):
+        others = count_text(stats["other_interpreters"], "sub-interpreter")
+        yield f"calls are missing in {others}: only those of the main interpreter are recorded"

@@ -56,6 +56,7 @@ mod frame;
 mod frame_reader;
 mod gil;
 mod interpreter;
+mod interpreters;
 pub mod layout;
 mod line_table;
 mod memory;

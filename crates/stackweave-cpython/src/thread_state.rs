@@ -75,8 +75,14 @@ impl Interpreter {
 
     /// New interpreters are put before the older ones, the main one is the last.
     fn has_sub_interpreters(&self) -> bool {
+        let (newest, main) = self.newest_and_main();
+        newest != main
+    }
+
+    /// The addresses of the newest and of the main interpreter.
+    pub(crate) fn newest_and_main(&self) -> (u64, u64) {
         // SAFETY: both read one word of the runtime; nothing is followed.
-        unsafe { (self.functions.newest_interpreter)() != (self.functions.main_interpreter)() }
+        unsafe { ((self.functions.newest_interpreter)() as u64, (self.functions.main_interpreter)() as u64) }
     }
 
     /// Up to 3.11 a thread that went into a sub-interpreter still has its first state in its storage; the one it uses

@@ -53,6 +53,10 @@ pub struct TraceStats {
     pub stepped_aside: u64,
     /// Threads that were not told of to the end: the program has set a profile function of its own.
     pub untold_threads: u64,
+    /// How often another tool has taken the frame evaluation hook out. Calls after that are missing.
+    pub taken_out: u64,
+    /// Other interpreters that were there meanwhile. Their calls are missing.
+    pub other_interpreters: u64,
     /// Threads that were traced.
     pub threads: u64,
     /// Functions that are not told of any more.
@@ -84,6 +88,8 @@ impl Trace {
             left_out: session.map_or(0, |session| session.left_out.get()),
             stepped_aside: self.stepped_aside,
             untold_threads: self.untold_threads,
+            taken_out: self.taken_out,
+            other_interpreters: self.other_interpreters,
             threads: threads + session.map_or(0, |session| session.ended_threads.get()),
             demoted: session.map_or(Vec::new(), |session| self.demoted(session)),
         }
@@ -118,6 +124,8 @@ pub(crate) fn write_notes(session: &Session, stats: &TraceStats) {
         ("functions left out by filters", stats.left_out),
         ("deep recursions not recorded to their end", stats.stepped_aside),
         ("threads not recorded to their end: the program has set a profile function of its own", stats.untold_threads),
+        ("times the evaluation hook was taken out by another tool: calls after that are missing", stats.taken_out),
+        ("sub-interpreters: calls in them are not recorded", stats.other_interpreters),
     ];
     for (name, count) in notes.into_iter().filter(|(_, count)| *count > 0) {
         if let Some(frame) = label(name, "", 0) {

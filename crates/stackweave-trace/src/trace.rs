@@ -34,6 +34,8 @@ pub struct Trace {
     pub(crate) fallback_reason: Option<String>,
     pub(crate) stepped_aside: u64,
     pub(crate) untold_threads: u64,
+    pub(crate) taken_out: u64,
+    pub(crate) other_interpreters: u64,
     /// Whether it was stopped: another may run now.
     is_over: bool,
 }
@@ -82,6 +84,8 @@ impl Trace {
             fallback_reason: None,
             stepped_aside: 0,
             untold_threads: 0,
+            taken_out: 0,
+            other_interpreters: 0,
             is_over: false,
         };
         // SAFETY: passed on to the caller.
@@ -182,6 +186,8 @@ impl Trace {
             // SAFETY: passed on to the caller.
             unsafe {
                 self.untold_threads = self.untold_threads.max(hooks.untold_threads());
+                self.taken_out += u64::from(hooks.is_taken_out());
+                self.other_interpreters = self.other_interpreters.max(hooks.other_interpreters());
                 hooks.remove();
             }
         }

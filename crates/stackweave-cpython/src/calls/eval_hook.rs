@@ -25,6 +25,8 @@ pub(super) static IS_TELLING: AtomicBool = AtomicBool::new(false);
 /// How many evaluations run with the hook off, for want of stack.
 static ASIDE: AtomicU64 = AtomicU64::new(0);
 static STEPPED_ASIDE: AtomicU64 = AtomicU64::new(0);
+/// The interpreter's own function, if it is known.
+static DEFAULT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static SET: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static GET: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static THIS_INTERPRETER: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
@@ -57,6 +59,8 @@ impl EvalHook {
             // SAFETY: kept as a pointer, and called with the signature of the headers.
             slot.store(unsafe { first_of::<*mut c_void>(symbols, &[name])? }, Ordering::Relaxed);
         }
+        let default = symbols.address(c"_PyEval_EvalFrameDefault").unwrap_or(ptr::null_mut());
+        DEFAULT.store(default, Ordering::Relaxed);
         // SAFETY: passed on to the caller.
         if !may_miss && !unsafe { sees_every_frame(interpreter, api)? } {
             return Err(HookError::EvalHookMisses);
@@ -76,17 +80,33 @@ impl EvalHook {
         STEPPED_ASIDE.load(Ordering::Relaxed) - self.stepped_aside_before
     }
 
+    /// Whether somebody has put another function in place of ours that does not call it: the interpreter's own, or the one that was
+    /// there before us. Who was on before us, and puts back what it had found, does that. Any other function may call ours.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    #[expect(clippy::unused_self, reason = "the hook is the process's")]
+    pub(super) unsafe fn is_taken_out(&self) -> bool {
+        let (ours, previous) = (OURS.load(Ordering::Relaxed), PREVIOUS.load(Ordering::Relaxed));
+        // SAFETY: the GIL is held, and the functions are there.
+        let now = unsafe { get() };
+        let steps_aside = ASIDE.load(Ordering::Relaxed) > 0 && now == previous;
+        now != ours && !steps_aside && (now == previous || now == DEFAULT.load(Ordering::Relaxed))
+    }
+
     /// What was there before is put back, unless somebody has come after us, who may call us.
     ///
     /// # Safety
     /// The GIL is held.
-    #[expect(clippy::unused_self, reason = "the hook is the process's, and ends with this")]
     pub(super) unsafe fn remove(&mut self) {
         IS_TELLING.store(false, Ordering::Relaxed);
         let ours = OURS.load(Ordering::Relaxed);
         // SAFETY: the GIL is held, and the functions are there.
         unsafe {
-            if get() == ours {
+            if self.is_taken_out() {
+                // Nobody calls ours any more: the next trace may begin anew.
+                OURS.store(ptr::null_mut(), Ordering::Relaxed);
+            } else if get() == ours {
                 set(PREVIOUS.load(Ordering::Relaxed));
                 OURS.store(ptr::null_mut(), Ordering::Relaxed);
             } else if ASIDE.load(Ordering::Relaxed) > 0 && get() == PREVIOUS.load(Ordering::Relaxed) {

@@ -11,6 +11,7 @@ use super::monitoring::{self, Monitoring};
 use super::profile_slot::ProfileSlot;
 use crate::frame_reader::FrameReader;
 use crate::interpreter::Interpreter;
+use crate::interpreters::OtherInterpreters;
 use crate::source::PythonSource;
 use crate::unavailable::Unavailable;
 
@@ -60,6 +61,7 @@ pub struct Hooks {
     fallback: Option<HookError>,
     interpreter: &'static Interpreter,
     api: &'static Api,
+    others: OtherInterpreters,
 }
 
 // SAFETY: what it holds are references to Python's objects, which are used and dropped with the GIL held, by whatever
@@ -93,7 +95,8 @@ impl Hooks {
             Installed::EvalHook(_) => Mechanism::EvalHook,
             Installed::ProfileSlot(_) => Mechanism::ProfileSlot,
         };
-        Ok(Self { installed: Some(installed), mechanism, fallback, interpreter, api })
+        let others = OtherInterpreters::now(interpreter);
+        Ok(Self { installed: Some(installed), mechanism, fallback, interpreter, api, others })
     }
 
     /// The mechanism that tells.
@@ -124,6 +127,23 @@ impl Hooks {
             Some(Installed::ProfileSlot(slot)) if self.interpreter.holds_gil() => unsafe { slot.untold_threads() },
             _ => 0,
         }
+    }
+
+    /// Whether somebody else has taken the frame evaluation hook out, so that calls are no longer seen.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub unsafe fn is_taken_out(&self) -> bool {
+        match &self.installed {
+            // SAFETY: passed on to the caller.
+            Some(Installed::EvalHook(hook)) if self.interpreter.holds_gil() => unsafe { hook.is_taken_out() },
+            _ => false,
+        }
+    }
+
+    /// How many other interpreters there have been since the hooks were installed. Their calls are not seen.
+    pub fn other_interpreters(&self) -> u64 {
+        self.others.until(&OtherInterpreters::now(self.interpreter))
     }
 
     /// Tells again of what the observer has said [`Disable`](super::Verdict::Disable) to.

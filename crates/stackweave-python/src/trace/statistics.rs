@@ -23,6 +23,8 @@ pub(super) fn dict_of<'py>(py: Python<'py>, stats: &TraceStats) -> PyResult<Boun
     dict.set_item("left_out", stats.left_out)?;
     dict.set_item("stepped_aside", stats.stepped_aside)?;
     dict.set_item("untold_threads", stats.untold_threads)?;
+    dict.set_item("taken_out", stats.taken_out)?;
+    dict.set_item("other_interpreters", stats.other_interpreters)?;
     dict.set_item("threads", stats.threads)?;
     let demoted = PyList::empty(py);
     for function in &stats.demoted {
