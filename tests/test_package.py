@@ -1,6 +1,7 @@
 """What importing and asking costs, and where the package can be used."""
 
 import os
+import sys
 import unittest
 
 import stackweave
@@ -57,6 +58,24 @@ print(*set(sys.modules) - before)
 
     def test_a_second_interpreter_is_refused_in_words(self):
         run_python(SUBINTERPRETER)
+
+    def test_a_free_threaded_python_that_can_not_load_it_is_refused_in_words(self):
+        # As there: the suffix of modules for all versions is not one of its suffixes.
+        script = """
+import importlib.machinery, sys
+sys.abiflags = "t"
+importlib.machinery.EXTENSION_SUFFIXES[:] = [".cpython-313t-x86_64-linux-gnu.so", ".so"]
+loaders = [(importlib.machinery.SourceFileLoader, [".py"])]
+sys.path_hooks[1:] = [importlib.machinery.FileFinder.path_hook(*loaders)]
+sys.path_importer_cache.clear()
+try:
+    import stackweave
+except ImportError as error:
+    print(error)
+"""
+        version = ".".join(map(str, sys.version_info[:2]))
+        expected = "this build of stackweave is not for a free-threaded Python: "
+        self.assertEqual(run_python(script), f"{expected}use python{version} in place of python{version}t\n")
 
     def test_importing_again_keeps_the_types(self):
         script = """

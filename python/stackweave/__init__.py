@@ -30,30 +30,36 @@ first asked for.
 PYTEST_DONT_REWRITE: pytest finds this package loaded where a command runs it, and would warn about that.
 """
 
-from ._native import (
-    CallTree,
-    Event,
-    Frame,
-    Phase,
-    Registration,
-    Span,
-    StackweaveError,
-    Traceback,
-    Watchdog,
-    __version__,
-    capture,
-    current_stack_id,
-    dump_threads,
-    register_extra_frames,
-    register_frame_source,
-    resolve_addresses,
-    stats,
-    symbolize,
-    thread_stacks,
-    to_json,
-    traceback_of,
-    watchdog,
-)
+try:
+    from ._native import (
+        CallTree,
+        Event,
+        Frame,
+        Phase,
+        Registration,
+        Span,
+        StackweaveError,
+        Traceback,
+        Watchdog,
+        __version__,
+        capture,
+        current_stack_id,
+        dump_threads,
+        register_extra_frames,
+        register_frame_source,
+        resolve_addresses,
+        stats,
+        symbolize,
+        thread_stacks,
+        to_json,
+        traceback_of,
+        watchdog,
+    )
+except ModuleNotFoundError:
+    from ._supported import check
+
+    check()
+    raise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
