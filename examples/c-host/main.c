@@ -2,6 +2,8 @@
  *
  * It prints a stack captured inside its program, one that a signal interrupted, and what the library counted.
  */
+#define _XOPEN_SOURCE 700 // SA_ONSTACK
+
 #include "stackweave.h"
 
 #include <inttypes.h>
