@@ -1,7 +1,7 @@
 //! The two locks of the dynamic loader, for those who must know who holds them, or must not wait for them for ever.
 
 /// The parts of a `pthread_mutex_t` that its ABI fixes.
-#[repr(C)]
+#[repr(C, align(8))]
 #[derive(Debug)]
 pub struct MutexParts {
     /// Whether it is locked, and waited for.
@@ -14,6 +14,8 @@ pub struct MutexParts {
     pub users: u32,
     /// Its type.
     pub kind: i32,
+    /// The C library's own.
+    pub spins: i32,
 }
 
 /// Where the locks are: mutexes of the loader, which never go away.

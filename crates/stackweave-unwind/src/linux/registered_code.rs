@@ -181,15 +181,15 @@ mod tests {
         static PLACE: [u8; 16] = [0; 16];
         let pc = PLACE.as_ptr().addr() as u64;
         let registered = register_code(PLACE.as_ptr(), PLACE.len(), &[]);
-        let (begun, begin) = channel();
+        let (inside, is_inside) = channel();
         let (end, ended) = channel::<()>();
         let reader = std::thread::spawn(move || {
             with_code(pc, |_| {
-                begun.send(()).unwrap();
+                inside.send(()).unwrap();
                 ended.recv().unwrap();
             })
         });
-        begin.recv().unwrap();
+        is_inside.recv().unwrap();
         // Waits for the reader, in the middle of a change.
         let changer = std::thread::spawn(|| drop(register_code(PLACE.as_ptr(), 1, &[])));
         while CHANGES.is_empty() {

@@ -37,8 +37,8 @@ impl Loader {
         // `fork`, which no walk of ours calls; so whoever had it is gone.
         unsafe {
             if (*parts).owner != 0 && (*parts).owner != libc::gettid() {
-                let kind = (*parts).kind;
-                parts.write(MutexParts { lock: 0, count: 0, owner: 0, users: 0, kind });
+                let MutexParts { kind, spins, .. } = parts.read();
+                parts.write(MutexParts { lock: 0, count: 0, owner: 0, users: 0, kind, spins });
             }
         }
     }
