@@ -1,6 +1,7 @@
 //! `Tracer` as Python sees it.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
@@ -26,6 +27,8 @@ pub(super) struct Tracer {
     /// Until it is started.
     options: Mutex<Option<TraceOptions>>,
     trace: Mutex<Option<Trace>>,
+    /// The process whose thread has the lock of the trace, or had it last.
+    changed_by: AtomicU32,
 }
 
 impl fmt::Debug for Tracer {
@@ -48,12 +51,19 @@ fn wait_for_others(py: Python<'_>) {
 
 impl Tracer {
     /// Nobody waits for the lock with the GIL held: whoever has it may be in a collection of garbage, whose finalizers give
-    /// the GIL away.
+    /// the GIL away. A child that was forked meanwhile has no such thread, and leaves the trace alone.
     fn with_trace<R>(&self, py: Python<'_>, work: impl FnOnce(&mut Trace) -> R) -> Option<R> {
+        let this_process = std::process::id();
         loop {
             match self.trace.try_lock() {
-                Ok(mut trace) => return trace.as_mut().map(work),
+                Ok(mut trace) => {
+                    self.changed_by.store(this_process, Ordering::Relaxed);
+                    return trace.as_mut().map(work);
+                }
                 Err(TryLockError::Poisoned(trace)) => return trace.into_inner().as_mut().map(work),
+                Err(TryLockError::WouldBlock) if self.changed_by.load(Ordering::Relaxed) != this_process => {
+                    return None;
+                }
                 Err(TryLockError::WouldBlock) => py.detach(|| thread::sleep(LOOK_EVERY)),
             }
         }
@@ -64,7 +74,12 @@ impl Tracer {
 impl Tracer {
     #[new]
     fn new(feed: Py<Feed>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        Ok(Self { feed, options: Mutex::new(Some(options_of(options)?)), trace: Mutex::new(None) })
+        Ok(Self {
+            feed,
+            options: Mutex::new(Some(options_of(options)?)),
+            trace: Mutex::new(None),
+            changed_by: AtomicU32::new(std::process::id()),
+        })
     }
 
     /// Begins to trace. Once.
