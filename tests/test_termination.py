@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import textwrap
 
 import stackweave
@@ -250,7 +249,3 @@ with stackweave.memory(sys.argv[1], mode=sys.argv[2], python_allocators=True, me
             running.communicate(timeout=100)
             self.assertEqual(running.returncode, -signal.SIGTERM, (round_, mode))
             self.assert_closed(stackweave.open(path), "ended by SIGTERM")
-
-
-if sys.platform != "linux":
-    del Programs, Workers, AnyMoment

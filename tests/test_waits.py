@@ -57,7 +57,7 @@ with stackweave.Recording(sys.argv[1], memory="64KiB") as recording:
         self.assertEqual(stackweave.open(self.path).info()["processes"][0]["events"], MANY)
 
     def test_a_flush_and_a_stop(self):
-        script = f"""
+        script = """
 def work():
     for number in range(100):
         recording.instant("step", stack=True)
