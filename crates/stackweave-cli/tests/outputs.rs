@@ -187,3 +187,39 @@ fn wrong_arguments_exit_with_2() {
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}");
     }
 }
+
+/// Runs commands in a folder of their own, which has little room and can be made read-only; `None` where that is not allowed.
+fn on_small_disk(recorded: &Recorded, commands: &str) -> Option<String> {
+    fs::create_dir(recorded.path("disk")).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=192k none disk || exit 77\ncp run.swv disk && cd disk && stackweave() {{ {} \"$@\"; }}\n{commands}",
+        env!("CARGO_BIN_EXE_stackweave")
+    );
+    let mut command = Command::new("unshare");
+    let done = command.args(["-m", "sh", "-c", &script]).current_dir(recorded.path(".")).output().ok()?;
+    if done.status.code() == Some(77) || text(&done.stderr).contains("unshare") {
+        return None;
+    }
+    Some(text(&done.stdout) + &text(&done.stderr))
+}
+
+#[test]
+fn a_full_disk_leaves_what_was_there() {
+    let recorded = Recorded::new().with("run.swv", 3_000);
+    let commands = "printf old > out.jsonl; stackweave export run.swv -o out.jsonl --force; echo status $?; cat out.jsonl; echo; ls -A
+        stackweave export run.swv --format parquet -o data; echo status $?; ls -A; stackweave merge run.swv -o all.swv; echo status $?; ls -A";
+    let Some(said) = on_small_disk(&recorded, commands) else { return };
+    assert!(said.starts_with("status 1\nold\nout.jsonl\nrun.swv\n"), "{said}");
+    assert!(said.contains("can't write out.jsonl: No space left on device"), "{said}");
+    assert!(!said.contains(".part"), "{said}");
+}
+
+#[test]
+fn a_folder_that_can_not_be_written_is_one_sentence() {
+    let recorded = Recorded::new().with("run.swv", 3);
+    let commands = "printf old > out.json; mount -o remount,ro .
+        stackweave export run.swv -o out.json --force; echo status $?; cat out.json; echo; ls -A";
+    let Some(said) = on_small_disk(&recorded, commands) else { return };
+    assert!(said.starts_with("status 1\nold\nout.json\nrun.swv\n"), "{said}");
+    assert!(said.contains("can't write out.json: Read-only file system"), "{said}");
+}

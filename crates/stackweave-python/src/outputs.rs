@@ -16,18 +16,23 @@ const MOST_NUMBERS: u32 = 100_000;
 /// Copies a file to an output, which is there whole or not at all.
 #[pyfunction]
 pub(crate) fn copy_to_output(py: Python<'_>, source: PathBuf, path: PathBuf, overwrite: bool) -> PyResult<()> {
-    let copied = py.detach(|| {
-        let mut source = File::open(source)?;
-        write_file(&path, Existing::from_overwrite(overwrite), |out| io::copy(&mut source, out).map(drop))
+    let copied = py.detach(move || {
+        let copied = File::open(source).and_then(|mut source| {
+            write_file(&path, Existing::from_overwrite(overwrite), |out| io::copy(&mut source, out).map(drop))
+        });
+        copied.map_err(|error| (path, error))
     });
-    copied.map(drop).map_err(|error| error_of(&path, &error))
+    copied.map(drop).map_err(|(path, error)| error_of(&path, &error))
 }
 
 /// Writes bytes to an output, which is there whole or not at all.
 #[pyfunction]
-pub(crate) fn write_output(py: Python<'_>, path: PathBuf, bytes: Vec<u8>, overwrite: bool) -> PyResult<()> {
-    let written = py.detach(|| write_file(&path, Existing::from_overwrite(overwrite), |out| out.write_all(&bytes)));
-    written.map(drop).map_err(|error| error_of(&path, &error))
+pub(crate) fn write_output(py: Python<'_>, path: PathBuf, bytes: &[u8], overwrite: bool) -> PyResult<()> {
+    let written = py.detach(move || {
+        let written = write_file(&path, Existing::from_overwrite(overwrite), |out| out.write_all(bytes));
+        written.map_err(|error| (path, error))
+    });
+    written.map(drop).map_err(|(path, error)| error_of(&path, &error))
 }
 
 /// The path, or the first one with a number in its name that nobody has: out-2.swv, out-3.swv.
@@ -41,13 +46,13 @@ pub(crate) fn free_name(path: PathBuf) -> OsString {
 /// The files beside a recording that belong to the same run of the program.
 #[pyfunction]
 pub(crate) fn others_of_same_run(py: Python<'_>, path: PathBuf) -> Vec<OsString> {
-    py.detach(|| others_of_run(&path)).into_iter().map(Into::into).collect()
+    py.detach(move || others_of_run(&path)).into_iter().map(Into::into).collect()
 }
 
 /// Removes a recording and those of the same run; what is none of them stays.
 #[pyfunction]
 pub(crate) fn remove_recordings_of_run(py: Python<'_>, path: PathBuf) {
-    py.detach(|| remove_run(&path));
+    py.detach(move || remove_run(&path));
 }
 
 fn error_of(path: &Path, error: &io::Error) -> PyErr {
