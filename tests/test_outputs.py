@@ -211,7 +211,8 @@ print(recording.state, recording._unrecorded_children())
         self.write(
             "prog.py",
             "import os, sys\ndef work():\n    return 1\n"
-            "for _ in range(int(sys.argv[1])):\n    if os.fork() == 0:\n        work()\n        os._exit(0)\n    os.wait()\n",
+            "for _ in range(int(sys.argv[1])):\n"
+            "    if os.fork() == 0:\n        work()\n        os._exit(0)\n    os.wait()\n",
         )
         command = [*self.command, "-o", "out.swv", "--overwrite", "prog.py"]
         _, _, errors = self.run_in(self.folder, [*command, "2"])
@@ -236,9 +237,7 @@ class CommandTest(CommandCase):
         for _ in range(3):
             status, output, errors = self.run_in(self.folder, [PYTHON, "-c", code, "run", "train.py"])
             self.assertEqual((status, output), (0, b"ran\n"), errors)
-        self.assertEqual(
-            sorted(os.listdir(self.folder)), ["train.1-2.swv", "train.1-3.swv", "train.1.swv", "train.py"]
-        )
+        self.assertEqual(sorted(os.listdir(self.folder)), ["train.1-2.swv", "train.1-3.swv", "train.1.swv", "train.py"])
         self.assertIn(b"train.1-3.swv", errors)
 
     def test_a_dash_is_no_file(self):
