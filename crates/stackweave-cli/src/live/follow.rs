@@ -187,6 +187,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_older_file_is_not_shown_and_not_touched() {
+        let folder = Folder::new();
+        let path = folder.write("out.swv", b"old");
+        let mut files = Files::instead_of(&path, identity(&path));
+        files.look().unwrap();
+        assert!(files.followed.is_empty());
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        std::fs::rename(folder.write("new.swv", b""), &path).unwrap();
+        files.look().unwrap();
+        assert_eq!(files.followed.len(), 1);
+    }
+
+    #[test]
     fn forked_processes_have_numbers() {
         let folder = Folder::new();
         for name in ["out.swv", "out.12.swv", "out.7.swv", "out.x1.swv", "out.12.txt", "other.3.swv", "out..swv"] {
