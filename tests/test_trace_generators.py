@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import cProfile
 import gc
+import pstats
 import threading
 
 import stackweave
@@ -24,6 +26,57 @@ def objects(spans):
     """The numbers of the objects, in the order in which they were seen first."""
     numbers = {}
     return [numbers.setdefault(span.object, len(numbers)) for span in spans]
+
+
+async def waits():
+    await asyncio.sleep(60)
+
+
+async def awaits_it():
+    await waits()
+
+
+async def goes_on():
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        await asyncio.sleep(0)
+
+
+async def awaits_what_goes_on():
+    await goes_on()
+
+
+async def cancels():
+    for function in (awaits_it, awaits_what_goes_on):
+        task = asyncio.create_task(function())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+class Thrown(TraceCase):
+    """CPython throws an exception into the innermost of coroutines that await each other, and tells nobody of the others."""
+
+    def test_what_is_cancelled_is_as_cprofile_has_it_and_nothing_is_repaired(self):
+        def main():
+            asyncio.run(cancels())
+
+        names = {"waits", "awaits_it", "goes_on", "awaits_what_goes_on", "cancels"}
+
+        def calls(stats):
+            return {name: row[1] for (_, _, name), row in stats.items() if name in names}
+
+        profile = cProfile.Profile()
+        profile.runcall(main)
+        expected = calls(pstats.Stats(profile).stats)
+        self.assertEqual((expected["waits"], expected["goes_on"]), (2, 3))
+        for mechanism in self.each_mechanism():
+            trace = self.trace(main, mechanism=mechanism)
+            self.assertEqual(calls(trace.stats().stats), expected)
+            self.assertEqual(trace.tracer_stats()["repairs"], 0)
 
 
 class Identity(TraceCase):

@@ -66,6 +66,12 @@ impl Entry {
     /// Around all frames, of a thread that nothing is known of.
     pub(crate) const UNKNOWN: Self = Self { key: NOWHERE, ..Self::OUTERMOST };
 
+    /// Returns whether its end may come without an event: of a frame that was open before anybody looked, or of a generator or
+    /// coroutine that awaits another one, since an exception that is thrown into that one passes by it.
+    pub(crate) fn may_end_unseen(&self) -> bool {
+        matches!(self.form, Form::Earlier | Form::Resumed)
+    }
+
     /// The address of the frame that it is, or runs in.
     #[inline(always)]
     pub(crate) const fn frame(&self) -> u64 {

@@ -118,7 +118,10 @@ impl Trace {
 pub(crate) fn write_notes(session: &Session, stats: &TraceStats) {
     let live = session.live();
     let notes = [
-        ("repairs of stacks that had changed unseen", stats.repairs),
+        (
+            "times the stack of a thread had changed without an event, as greenlets do: calls there may end late",
+            stats.repairs,
+        ),
         ("calls dropped: there were too many", stats.dropped),
         ("calls left out: too short or too deep", stats.hidden),
         ("functions left out by filters", stats.left_out),

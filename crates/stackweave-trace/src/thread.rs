@@ -140,7 +140,7 @@ impl Thread {
             let top = *self.shadow.top();
             if top.is_span() && top.is_written() {
                 spans.push(top.call);
-            } else if top.is_frame() && top.form != Form::Earlier {
+            } else if top.is_frame() && !top.may_end_unseen() {
                 count(&pen.rules.repairs);
             }
             self.end(pen, ticks, What::Return);
@@ -221,7 +221,9 @@ impl Thread {
         }
     }
 
-    /// Makes the shadow stack equal the real one, whose frames come outermost first. Says whether something was wrong.
+    /// Makes the shadow stack equal the real one, whose frames come outermost first. Says whether something was wrong: that
+    /// generators and coroutines are on the stack, or are not any more, is not, since an exception that is thrown into one
+    /// passes by those that await it without a word.
     pub(crate) fn align<S: Sink>(&self, pen: Pen<'_, S>, ticks: u64, real: impl Iterator<Item = Seen>) -> bool {
         let mut real = real.peekable();
         let mut place = 0;
@@ -233,11 +235,14 @@ impl Thread {
             place += 1;
         }
         // What was open before is not always told to end.
-        let is_late = |place| matches!(self.shadow.at(place), entry if entry.is_frame() && entry.form != Form::Earlier);
+        let is_late = |place| {
+            let entry = self.shadow.at(place);
+            entry.is_frame() && !entry.may_end_unseen()
+        };
         let mut is_changed = (place + 1..=self.shadow.len()).any(is_late);
         self.put_away(pen, ticks, place);
         for seen in real {
-            is_changed = true;
+            is_changed |= !seen.is_generator;
             self.open_frame(pen, ticks, seen);
         }
         is_changed
