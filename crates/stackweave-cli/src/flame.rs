@@ -6,9 +6,9 @@ use clap::Args;
 use stackweave_profile::{FlameOptions, FlameShape, FlameTree, Pattern, write_flame};
 
 use crate::arguments::Selection;
+use crate::below::write_below;
 use crate::failure::Failure;
 use crate::flame_json;
-use crate::hidden;
 use crate::screen::{Screen, show, show_json};
 
 #[derive(Debug, Args)]
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
     let tree = FlameTree::of(&profile, &shape);
     show(&selected.remarks, |out| {
         write_flame(out, &tree, &options)?;
-        hidden::write(out, &selected.profile, &view)
+        write_below(out, &selected, &view)
     })
 }
 

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod below;
 mod browser;
 mod calendar;
 mod completions;
@@ -19,7 +20,6 @@ mod heap;
 mod heap_json;
 mod heap_json_devices;
 mod help;
-mod hidden;
 mod info;
 mod info_json;
 mod info_text;

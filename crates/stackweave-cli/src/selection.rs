@@ -22,6 +22,8 @@ pub(crate) struct Selected {
     pub(crate) remarks: Vec<String>,
     /// Why it is not all that happened, if it is known not to be.
     pub(crate) incomplete: Option<String>,
+    /// How many threads it is of.
+    pub(crate) threads: usize,
 }
 
 impl Selection {
@@ -52,7 +54,15 @@ impl Selection {
             self.check_measure(processes, profile.measure())?;
             remarks.push(format!("Nothing here counts as {}.", profile.measure().describe()));
         }
-        Ok(Selected { profile, remarks, incomplete })
+        let threads = processes.iter().map(|process| self.threads(process)).sum::<Result<usize, Failure>>()?;
+        Ok(Selected { profile, remarks, incomplete, threads })
+    }
+
+    /// Counts the threads of a process that are asked for and recorded anything.
+    fn threads(&self, process: &ProcessRecording) -> Result<usize, Failure> {
+        let options = self.options()?;
+        let threads = process.dictionary().threads().filter(|thread| !thread.is_recorders());
+        Ok(threads.filter(|thread| options.takes(Some(thread)) && process.events_of(thread.number) > 0).count())
     }
 
     /// Fails where the whole recording has nothing of a measure that was asked for.

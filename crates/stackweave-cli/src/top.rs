@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use stackweave_profile::{CallStatistics, FunctionId, Profile, Sort, TableOptions, sorted_functions, write_table};
 
 use crate::arguments::{Order, Top};
+use crate::below::write_below;
 use crate::failure::Failure;
-use crate::hidden;
 use crate::json_values::{cost, function, share, unit};
 use crate::screen::{Screen, show, show_json};
 
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
         TableOptions { sort, limit: Some(arguments.number), width, view, colour, folder: std::env::current_dir().ok() };
     show(&selected.remarks, |out| {
         write_table(out, &selected.profile, &options)?;
-        hidden::write(out, &selected.profile, &options.view)
+        write_below(out, &selected, &options.view)
     })
 }
 

@@ -3,8 +3,8 @@
 use stackweave_profile::{TreeOptions, write_tree};
 
 use crate::arguments::Tree;
+use crate::below::write_below;
 use crate::failure::Failure;
-use crate::hidden;
 use crate::screen::{Screen, show, show_json};
 use crate::tree_json;
 
@@ -23,6 +23,6 @@ pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
     }
     show(&selected.remarks, |out| {
         write_tree(out, &selected.profile, &options)?;
-        hidden::write(out, &selected.profile, &options.view)
+        write_below(out, &selected, &options.view)
     })
 }

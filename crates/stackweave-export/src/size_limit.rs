@@ -37,10 +37,15 @@ impl Format {
         match self {
             // Pictures: a browser draws some hundred thousand elements, and no more.
             Self::Flamegraph | Self::Callgraph | Self::Dot | Self::MemoryCurve => 64 * MIB,
-            // Browsers parse these as one string: V8's may have 512 MiB.
-            Self::Chrome | Self::Speedscope | Self::Firefox | Self::Pytorch => 512 * MIB,
-            // Tables that readers keep in memory as a whole.
-            Self::Pstats | Self::Pprof | Self::Folded | Self::Allocations => 512 * MIB,
+            // Browsers parse the first four as one string: V8's may have 512 MiB. Readers of the others keep all in memory.
+            Self::Chrome
+            | Self::Speedscope
+            | Self::Firefox
+            | Self::Pytorch
+            | Self::Pstats
+            | Self::Pprof
+            | Self::Folded
+            | Self::Allocations => 512 * MIB,
             Self::Report => GIB,
             // The memory of Perfetto's page is 4 GiB, and a trace takes more there than in its file.
             Self::Perfetto => 2 * GIB,
@@ -92,7 +97,7 @@ impl FromStr for SizeLimit {
         let power = powers.iter().position(|known| *known == letter).and_then(|power| i32::try_from(power).ok());
         let number: f64 = digits.trim_end().parse().map_err(|_| NoSize)?;
         let bytes = number * base.powi(power.ok_or(NoSize)?);
-        if !(bytes >= 1.0 && bytes < 9e18) {
+        if !(1.0..9e18).contains(&bytes) {
             return Err(NoSize);
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]

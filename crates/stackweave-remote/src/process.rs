@@ -102,14 +102,12 @@ impl Process {
         let namespace = |file| fs::read_link(file).ok();
         let own_namespace = namespace(PathBuf::from("/proc/self/ns/user"));
         let is_elsewhere = namespace(self.file("ns/user")).is_some_and(|other| Some(other) != own_namespace);
-        Facts {
-            is_root,
-            may_trace: capabilities >> SYS_PTRACE & 1 == 1,
-            is_own: user(&own) == user(&other),
-            is_elsewhere,
-            scope,
-        }
-        .guard()
+        let asker = match (is_root, capabilities >> SYS_PTRACE & 1 == 1) {
+            (true, true) => Asker::Root,
+            (true, false) => Asker::LimitedRoot,
+            (false, _) => Asker::User,
+        };
+        Facts { asker, is_own: user(&own) == user(&other), is_elsewhere, scope }.guard()
     }
 
     /// Whether its program is for 32-bit processors.
@@ -126,12 +124,19 @@ impl Process {
     }
 }
 
+/// Who wants to look into a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asker {
+    Root,
+    /// Root without the capability to trace any process.
+    LimitedRoot,
+    User,
+}
+
 /// What decides who may look into a process.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
-    is_root: bool,
-    /// Whether this process has the capability to trace any process.
-    may_trace: bool,
+    asker: Asker,
     /// Whether the process is of the same user.
     is_own: bool,
     /// Whether it is known to be in another user namespace.
@@ -143,12 +148,12 @@ struct Facts {
 impl Facts {
     /// Who forbade it.
     fn guard(self) -> Guard {
-        let Self { is_root, may_trace, is_own, is_elsewhere, scope } = self;
+        let Self { asker, is_own, is_elsewhere, scope } = self;
         match scope {
-            _ if is_root && !may_trace => Guard::Container,
+            _ if asker == Asker::LimitedRoot => Guard::Container,
             3.. => Guard::Yama(scope),
             _ if is_elsewhere => Guard::Namespace,
-            _ if is_root => Guard::OtherForRoot,
+            _ if asker == Asker::Root => Guard::OtherForRoot,
             _ if !is_own => Guard::Owner,
             1 | 2 => Guard::Yama(scope),
             _ => Guard::Other,
@@ -170,12 +175,12 @@ mod tests {
 
     #[test]
     fn what_stands_in_the_way_fits_who_asks() {
-        let root = Facts { is_root: true, may_trace: true, is_own: true, is_elsewhere: false, scope: 0 };
-        let user = Facts { is_root: false, may_trace: false, ..root };
+        let root = Facts { asker: Asker::Root, is_own: true, is_elsewhere: false, scope: 0 };
+        let user = Facts { asker: Asker::User, ..root };
         for (facts, expected) in [
             (root, Guard::OtherForRoot),
             (Facts { is_own: false, scope: 1, ..root }, Guard::OtherForRoot),
-            (Facts { may_trace: false, ..root }, Guard::Container),
+            (Facts { asker: Asker::LimitedRoot, ..root }, Guard::Container),
             (Facts { is_elsewhere: true, ..root }, Guard::Namespace),
             (Facts { scope: 3, ..root }, Guard::Yama(3)),
             (user, Guard::Other),

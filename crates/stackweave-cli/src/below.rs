@@ -1,14 +1,31 @@
-//! The line below a table that says what the table does not show.
+//! The lines below a table that say what its shares are of, and what it does not show.
 
 use std::io::{self, Write};
 
 use stackweave_profile::{Hidden, Measure, Profile, View};
 
+use crate::selection::Selected;
+
 /// What costs less of the whole is not worth a line.
 const LEAST: f64 = 0.01;
 
+/// Writes what 100 % is, where that is the time of several threads together, and what `view` hides.
+pub(crate) fn write_below(out: &mut dyn Write, selected: &Selected, view: &View) -> io::Result<()> {
+    let Selected { profile, threads, .. } = selected;
+    if let Some(sentence) = whole(profile.total(), profile.measure(), *threads) {
+        writeln!(out, "{sentence}")?;
+    }
+    write(out, profile, view)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people, with a few digits")]
+fn whole(total: i64, measure: Measure, threads: usize) -> Option<String> {
+    let is_sum = measure == Measure::WallTime && threads > 1 && total > 0;
+    is_sum.then(|| format!("(100% is {}: the time of {threads} threads, added up)", measure.text(total as f64)))
+}
+
 /// Writes how much is inside libraries and the interpreter, and the option that shows it; nothing if that is next to nothing.
-pub(crate) fn write(out: &mut dyn Write, profile: &Profile, view: &View) -> io::Result<()> {
+fn write(out: &mut dyn Write, profile: &Profile, view: &View) -> io::Result<()> {
     match sentence(profile.hidden(view), profile.total(), profile.measure()) {
         Some(sentence) => writeln!(out, "{sentence}"),
         None => Ok(()),
@@ -33,6 +50,13 @@ fn sentence(hidden: Hidden, total: i64, measure: Measure) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_shares_are_of_is_said_where_threads_are_added_up() {
+        let said = |measure, threads| whole(12_300_000_000, measure, threads);
+        assert_eq!(said(Measure::WallTime, 5).unwrap(), "(100% is 12.3 s: the time of 5 threads, added up)");
+        assert_eq!((said(Measure::WallTime, 1), said(Measure::PeakBytes, 5)), (None, None));
+    }
 
     #[test]
     fn what_is_hidden_is_said_with_its_share() {
