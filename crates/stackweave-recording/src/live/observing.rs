@@ -88,7 +88,7 @@ impl Observing {
 
     /// Has it add the next part of its notes. False if there is none.
     pub(super) fn more(&mut self) -> bool {
-        self.call(|observer, notes| observer.more(notes)).unwrap_or(false)
+        self.call(Observer::more).unwrap_or(false)
     }
 
     /// What it has noted since the last time, as words of events.

@@ -13,6 +13,7 @@ const LOOKS: u8 = 3;
 
 /// What was found in a module.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Visit {
     base: u64,
     dynamic: u64,
