@@ -1,4 +1,4 @@
-"""The stack below a program that a command runs: none of our frames is there, and none counts for the recursion limit."""
+"""The stack below a program that a command runs: no frame of ours is there, or counts for the recursion limit."""
 
 import os
 import sys
@@ -92,7 +92,9 @@ class Recursion(StackCase):
 
     def test_the_limit_is_counted_right_after_the_program(self):
         """Our own code goes on below a program that has changed the limit."""
-        code = "import sys, atexit\nsys.setrecursionlimit(5000)\natexit.register(lambda: print(sys.getrecursionlimit()))"
+        code = (
+            "import sys, atexit\nsys.setrecursionlimit(5000)\natexit.register(lambda: print(sys.getrecursionlimit()))"
+        )
         self.write("program.py", code)
         self.assert_as_plain(["trace", "memory", "run"], ["program.py"])
 

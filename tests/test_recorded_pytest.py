@@ -86,5 +86,3 @@ class RecordedPytest(CommandCase):
             with self.subTest(options=options):
                 path = os.path.join(self.folder, f"{len(options)}.swv")
                 self.assertEqual(self.ended(*options, "-m", "stackweave", "run", "-o", path), plain)
-
-

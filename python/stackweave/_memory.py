@@ -33,8 +33,8 @@ class Memory(MemoryReading):
 
     What is known is written at the moments of dump_on, at dump_signal, and when the process has grown to dump_at_rss
     bytes, so that it can be read whatever happens next. if_busy is what start() does while another one records memory:
-    "raise" an error, or "skip" this one, which then records nothing and has the state "skipped". The other options, and what can be asked of it, are those of
-    Recording.
+    "raise" an error, or "skip" this one, which then records nothing and has the state "skipped". The other options, and
+    what can be asked of it, are those of Recording.
     """
 
     __slots__ = ()

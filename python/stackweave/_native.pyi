@@ -6,7 +6,7 @@ from traceback import StackSummary
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, TypeVar, final
 
-from typing_extensions import Never, Self, disjoint_base
+from typing_extensions import Self, disjoint_base
 
 __version__: str
 
