@@ -10,13 +10,14 @@ from ._memory_options import MEMORY, SAMPLE_EVERY, check_together, moments_of
 from ._memory_reading import MemoryReading
 from ._memory_source import MemorySource
 from ._recording_options import MOMENTS
-from ._sources import IfBusy, if_busy_of
+from ._sources import if_busy_of
 
 if TYPE_CHECKING:
     import signal
     from collections.abc import Iterable
 
     from ._native import Traceback
+    from ._sources import _IfBusy
 
     _Moment = Literal["exit", "exception", "memory-error"]
 
@@ -62,7 +63,7 @@ class Memory(MemoryReading):
         follow_forks: bool = True,
         subprocesses: bool = False,
         overwrite: bool = False,
-        if_busy: IfBusy = "raise",
+        if_busy: _IfBusy = "raise",
     ) -> None:
         moments = moments_of(dump_on)
         super().__init__(

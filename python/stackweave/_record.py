@@ -17,12 +17,13 @@ from ._native import StackweaveError
 from ._recording import Recording
 from ._recording_options import MEMORY as MEMORY_OF_CALLS
 from ._recording_options import MOMENTS, size_of
-from ._sources import IfBusy, if_busy_of
+from ._sources import if_busy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ._memory import _Moment
+    from ._sources import _IfBusy
 
 #: More than memory alone has: a burst of calls need not wait.
 MEMORY_OF_BOTH = "32MiB"
@@ -59,7 +60,7 @@ class Record(MemoryReading):
         follow_forks: bool = True,
         subprocesses: bool = False,
         overwrite: bool = False,
-        if_busy: IfBusy = "raise",
+        if_busy: _IfBusy = "raise",
     ) -> None:
         chosen_calls = _chosen("calls", calls, OPTIONS_OF_CALLS)
         chosen_memory = _chosen("memory", memory, OPTIONS_OF_MEMORY)

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    _IfBusy = Literal["raise", "skip"]
 
-IfBusy = Literal["raise", "skip"]
 
 #: Held while one makes itself the one that records: threads may start several at the same moment.
 _claiming = allocate_lock()
 os.register_at_fork(after_in_child=_claiming._at_fork_reinit)  # type: ignore[attr-defined]
 
 
-def if_busy_of(value: object) -> IfBusy:
+def if_busy_of(value: object) -> _IfBusy:
     """Checks the option."""
     if value not in ("raise", "skip"):
         raise ValueError(f'if_busy must be "raise" or "skip", but is {value!r}')
@@ -69,7 +69,7 @@ class SourcedRecording(Recording):
     #: Whether the program does not know of it.
     _is_unasked: bool
     #: What start() does while another one records the same.
-    _if_busy: IfBusy
+    _if_busy: _IfBusy
 
     def _set_up(self, options: dict[str, Any], dump_on: frozenset[str] = frozenset()) -> None:
         super()._set_up(options, dump_on)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 # What a traced program may ask for is there before it does.
 from . import _feeding, _live  # noqa: F401
 from ._call_source import CallSource
-from ._sources import IfBusy, SourcedRecording, if_busy_of
+from ._sources import SourcedRecording, if_busy_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
     from typing import TypeVar
+
+    from ._sources import _IfBusy
 
     _Function = TypeVar("_Function", bound=Callable[..., Any])
     _Duration = float | str
@@ -73,7 +75,7 @@ class Trace(SourcedRecording):
         follow_forks: bool = True,
         subprocesses: bool = False,
         overwrite: bool = False,
-        if_busy: IfBusy = "raise",
+        if_busy: _IfBusy = "raise",
     ) -> None:
         super().__init__(
             path,

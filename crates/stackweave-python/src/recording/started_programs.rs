@@ -38,6 +38,9 @@ pub(super) unsafe fn count(arguments: *mut ffi::PyObject) {
 
 fn is_python(arguments: &Bound<'_, PyAny>) -> PyResult<bool> {
     let arguments = arguments.cast::<PyTuple>()?;
+    if is_reported_again(arguments.py())? {
+        return Ok(false);
+    }
     let program = text_of(&arguments.get_item(0)?);
     if program.as_deref().is_some_and(runs_python) {
         return Ok(true);
@@ -47,6 +50,15 @@ fn is_python(arguments: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(words) = words.cast::<PyList>() else { return Ok(false) };
     let (Ok(option), Ok(command)) = (words.get_item(1), words.get_item(2)) else { return Ok(false) };
     Ok(text_of(&option).as_deref() == Some("-c") && text_of(&command).as_deref().is_some_and(runs_python))
+}
+
+/// Whether subprocess is starting a program by `os.posix_spawn`, after it has reported that program itself.
+fn is_reported_again(py: Python<'_>) -> PyResult<bool> {
+    // SAFETY: the GIL is held; the frame is borrowed from the thread, or null.
+    let frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) };
+    let Some(frame) = frame else { return Ok(false) };
+    let name = frame.getattr("f_code")?.getattr("co_name")?;
+    Ok(text_of(&name).as_deref() == Some("_posix_spawn"))
 }
 
 /// Of objects that need no code of Python's for it.
