@@ -6,6 +6,7 @@ import stat
 import sys
 import threading
 import unittest
+import warnings
 
 import stackweave
 from stackweave import _native
@@ -165,6 +166,30 @@ class ExportTest(RecordingCase):
         _native.copy_to_output(self.path, target, overwrite=True)
         self.assertEqual(os.path.getsize(target), os.path.getsize(self.path))
         self.assertEqual(_native.free_name(target), target + "-2")
+
+
+class RunTest(RecordingCase):
+    def test_only_recordings_of_the_run_are_removed(self):
+        stem = self.path.removesuffix(".swv")
+        others = [f"{stem}.99.swv", f"{stem}.98.swv"]
+        with stackweave.Recording(others[0]) as other:
+            other.instant("of another run")
+        with open(others[1], "w") as file:
+            file.write("no recording")
+        _native.remove_recordings_of_run(others[1])
+        with stackweave.Recording(self.path) as recording:
+            recording.instant("parent")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the thread that writes
+                child = os.fork()
+            if child == 0:
+                recording.instant("child")
+                recording.stop()
+                os._exit(0)
+            os.waitpid(child, 0)
+        self.assertEqual(_native.others_of_same_run(self.path), [f"{stem}.{child}.swv"])
+        _native.remove_recordings_of_run(self.path)
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(map(os.path.basename, others)))
 
 
 class ChildTest(CommandCase):
