@@ -1,4 +1,4 @@
-"""The package leaves the loader's small reserve of thread-local memory to other libraries, and needs no other in handlers."""
+"""The package leaves the loader's small reserve of thread-local memory to others, and needs no other in handlers."""
 
 import os
 import re
@@ -81,7 +81,8 @@ class Reserve(unittest.TestCase):
 
 class Threads(unittest.TestCase):
     def test_threads_that_were_there_before_the_import_capture_and_record(self):
-        run_python(textwrap.dedent("""
+        run_python(
+            textwrap.dedent("""
             import os, tempfile, threading
             go, ready, seen = threading.Event(), threading.Barrier(41), []
             def work(number):
@@ -103,11 +104,13 @@ class Threads(unittest.TestCase):
                 summary = recording.stop()
             assert seen == ["work"] * 40, seen
             assert (summary.events, summary.lost) == (80, {}), summary
-        """))
+        """)
+        )
 
     def test_the_object_has_no_number_of_a_file_as_its_name(self):
         # Else whoever loads a file of that number would get the object.
-        run_python(textwrap.dedent("""
+        run_python(
+            textwrap.dedent("""
             import ctypes, os
             import stackweave
             names = []
@@ -117,7 +120,8 @@ class Threads(unittest.TestCase):
             ctypes.CDLL(None).dl_iterate_phdr(kind(lambda info, _size, _data: names.append(info[0].name) or 0), None)
             assert names.count(b"stackweave-thread-words") == 1, names
             assert not [name for name in names if name.startswith(b"/proc/")], names
-        """))
+        """)
+        )
 
 
 @unittest.skipUnless(shutil.which("cc"), "there is no C compiler")

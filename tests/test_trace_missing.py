@@ -72,7 +72,10 @@ class SubInterpreters(TraceCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("calls are missing in 1 sub-interpreter", done.stderr)
                 info = subprocess.run(
-                    [PYTHON, "-m", "stackweave", "info", f"{path}.{command}"], capture_output=True, text=True, timeout=120
+                    [PYTHON, "-m", "stackweave", "info", f"{path}.{command}"],
+                    capture_output=True,
+                    text=True,
+                    timeout=120,
                 )
                 self.assertIn("1 sub-interpreters: calls in them are not recorded", info.stdout + info.stderr)
 
