@@ -74,7 +74,8 @@ extern "C" fn place_words() {
     let placed = if is_in_program(ptr::from_ref(&DISTANCE).addr()) {
         Ok((dynamic::address().wrapping_sub(thread_pointer()), ThreadWords::Program))
     } else {
-        load().map(|distance| (distance, ThreadWords::Reserve(COUNT * size_of::<usize>())))
+        load(ptr::from_ref(&DISTANCE).addr())
+            .map(|distance| (distance, ThreadWords::Reserve(COUNT * size_of::<usize>())))
     };
     let outcome = placed.map(|(distance, place)| {
         DISTANCE.store(distance, Ordering::Relaxed);
@@ -116,10 +117,18 @@ struct LinkMap {
     name: *mut c_char,
 }
 
-/// Has the loader load the object; returns the distance of its thread-local memory.
-pub(super) fn load() -> Result<usize, Box<str>> {
+/// A path of an open file that no other copy of this library has used. The loader takes paths that are equal, letter by letter, for
+/// the same object for ever, and numbers of files are used again: so the path has the address of this copy in it, as empty
+/// components and dots.
+fn unique_path(file: &File, address: usize) -> String {
+    let bits = (0..usize::BITS - address.leading_zeros()).map(|bit| if address >> bit & 1 == 0 { "/" } else { "/." });
+    format!("/proc/self/fd{}/{}\0", bits.collect::<String>(), file.as_raw_fd())
+}
+
+/// Has the loader load the object; returns the distance of its thread-local memory. `address` is one that no other copy has.
+fn load(address: usize) -> Result<usize, Box<str>> {
     let file = object_file().map_err(|error| format!("can't write the object that has it: {error}"))?;
-    let path = format!("/proc/self/fd/{}\0", file.as_raw_fd());
+    let path = unique_path(&file, address);
     let mut map: *mut LinkMap = ptr::null_mut();
     // SAFETY: the path ends with a zero, the object has no code, and `map` is a place for a pointer.
     unsafe {
@@ -129,9 +138,8 @@ pub(super) fn load() -> Result<usize, Box<str>> {
             let why = if why.is_null() { c"the loader refuses it" } else { CStr::from_ptr(why) };
             return Err(why.to_string_lossy().into());
         }
-        // The loader knows the object by the path, which is that of another file as soon as this one is closed: whoever
-        // loads that one would get this object. A copy of the name, since the loader may free it. The old name is not freed:
-        // others may be reading it.
+        // Debuggers and profilers open what the loader lists, and the path is that of another file as soon as this one is
+        // closed. A copy of the name, since the loader may free it. The old name is not freed: others may be reading it.
         let name = libc::strdup(elf_object::NAME.as_ptr());
         if !name.is_null() {
             (*map).name = name;
@@ -209,7 +217,7 @@ mod tests {
         for _ in &threads {
             wait.recv().unwrap();
         }
-        let distance = load().unwrap();
+        let distance = load(1).unwrap();
         for tell in &tell {
             tell.send(distance).unwrap();
         }
@@ -231,11 +239,21 @@ mod tests {
             }
             0
         }
-        load().unwrap();
+        load(1).unwrap();
         let mut found = false;
         // SAFETY: the callback fits.
         unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
         assert!(found);
+    }
+
+    #[test]
+    fn each_copy_of_the_library_has_words_of_its_own() {
+        // All files have the same number, one after the other.
+        let mut distances: Vec<_> =
+            (0x7f00_1000_0000..0x7f00_1000_0008_usize).map(|copy| load(copy).unwrap()).collect();
+        distances.sort_unstable();
+        let gaps = distances.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]));
+        assert!(gaps.min().unwrap() >= COUNT * size_of::<usize>(), "{distances:?}");
     }
 
     #[test]
