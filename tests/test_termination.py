@@ -126,6 +126,20 @@ class Programs(TerminationCase):
                     self.assertEqual(figures_of_library(opened.memory())["allocations"], CALLS)
                 os.remove(self.path)
 
+    def test_phases(self):
+        script = f"""
+import os, signal, sys, stackweave
+timing = stackweave.Timing(sys.argv[1])
+for _ in range({CALLS}):
+    with timing.frame("step", "steps.toml"):
+        pass
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+        self.run_script(script, status=-signal.SIGTERM)
+        opened = stackweave.open(self.path)
+        self.assert_closed(opened, "ended by SIGTERM")
+        self.assertEqual(sum(event.role == "begin" for event in opened.events()), CALLS)
+
     def test_nothing_is_written_to_standard_error_if_it_is_quiet(self):
         _, status, errors = self.recorded_by("run", "--quiet")
         self.assertEqual((status, errors), (-signal.SIGTERM, ""))
