@@ -80,7 +80,9 @@ class Command(RecordingCase):
         program = os.path.join(self.folder, "program.py")
         os.mkdir(os.path.dirname(script))
         with open(script, "w") as file:
-            file.write("import sys\nfrom stackweave.__main__ import main\nif __name__ == '__main__':\n    sys.exit(main())\n")
+            file.write(
+                "import sys\nfrom stackweave.__main__ import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
+            )
         with open(program, "w") as file:
             file.write("def work():\n    return bytearray(1_000_000)\nkept = work()\n")
         for kind in ("memory", "trace", "run"):

@@ -19,7 +19,10 @@ TOOLS = os.environ.get("STACKWEAVE_TEST_TOOLS", "")
 HAS_PYTEST = bool(TOOLS) or importlib.util.find_spec("pytest") is not None
 HAS_MEMRAY = importlib.util.find_spec("memray") is not None
 #: What a recording says where another tool held many slots.
-SENTENCE = r"Another profiler or allocator \(.*slot_patcher.so\) held \d+ of the \d+ slots .* a large part of the allocations is missing"
+SENTENCE = (
+    r"Another profiler or allocator \(.*slot_patcher.so\) held \d+ of the \d+ slots "
+    r".* a large part of the allocations is missing"
+)
 OTHER = """
 other = ctypes.CDLL(sys.argv[3])
 
@@ -42,7 +45,9 @@ def patcher_path():
 
 class BesideAnother(MemoryCase):
     def run_beside(self, code, stderr=""):
-        return json.loads(self.run_script(BEGIN + "import json" + OTHER + code, library_path(), patcher_path(), stderr=stderr))
+        return json.loads(
+            self.run_script(BEGIN + "import json" + OTHER + code, library_path(), patcher_path(), stderr=stderr)
+        )
 
     def missing(self):
         return "\n".join(stackweave.open(self.path).info()["processes"][0]["missing"])
@@ -125,9 +130,17 @@ print(json.dumps(recorder.recorder_stats()))
 
     def test_a_function_pointer_of_the_program_is_not_another_tool(self):
         stats = self.run_beside("""
-import decimal  # its library has variables that hold malloc, and sets them to other functions
+before = "decimal" in sys.modules
 with memory() as recorder:
     allocate(100)
+    recorder.recorder_stats()
+    import decimal  # its library has variables that hold malloc, and sets them to other functions
+    for _ in range(20):
+        decimal.Decimal(1) / 3
+        recorder.recorder_stats()
+with memory(overwrite=True) as again:
+    allocate(100)
+assert not before and again.recorder_stats()["foreign_hooks"] is None
 print(json.dumps(recorder.recorder_stats()))
 """)
         self.assertIsNone(stats["foreign_hooks"])

@@ -40,8 +40,8 @@ class Footprint(RecordingCase):
         os.unlink(self.path)
         most, said = self.peak(*command, program, str(DEPTH))
         self.assertIn("allocations", said, "the summary is made in the same process")
-        # The tree of stacks and its index, the figures of each stack, and the numbers of stacks in the file: 370 to 400 bytes for
-        # each place. A second copy of all figures at the end, or of what is in the file, makes more than 600 of it.
+        # The tree of stacks and its index, the figures of each stack, and the numbers of stacks in the file: 370 to 400
+        # bytes for each place. A second copy of all figures at the end, or of what is in the file, makes 730 of it.
         self.assertLess((most - least) / PLACES, 520, (plain, least, most))
         self.assertLess(most - plain, 100 * MEGABYTE)
 

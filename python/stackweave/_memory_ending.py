@@ -14,8 +14,8 @@ from ._sizes import count_text, duration_text, size_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ._memory_source import MemorySource
     from ._memory_reading import MemoryReading
+    from ._memory_source import MemorySource
     from ._recorded_program import Ended
 
 

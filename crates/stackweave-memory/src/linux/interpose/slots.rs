@@ -61,15 +61,15 @@ pub(super) fn lead(module: &Module<'_>, definitions: &Definitions, may_protect: 
         let word = word(slot.address);
         let value = word.load(Ordering::Relaxed);
         match holding(module, slot, function, value) {
-            Holding::Hook => visit.count(slot.address, function),
+            Holding::Hook => visit.count(slot, function),
             Holding::Definition => {
                 if pages.replace(slot.address, value, function.hook) {
-                    visit.count(slot.address, function);
+                    visit.count(slot, function);
                 }
             }
             Holding::Unbound => {
                 if pages.replace(slot.address, value, function.hook) {
-                    visit.count(slot.address, function);
+                    visit.count(slot, function);
                     visit.look_again();
                 }
             }

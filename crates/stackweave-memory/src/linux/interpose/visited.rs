@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 
 use crate::platform::interpose::definitions::Led;
 use crate::platform::interpose::module::Module;
+use crate::platform::interpose::relocations::{Binding, Slot};
 
 /// How often a module is looked at again after a slot in it was led that was not yet bound: a thread that was calling
 /// through it at that moment is having it bound by the loader, which then writes over our hook.
@@ -43,12 +44,13 @@ impl Visit {
         Self { base: module.base, dynamic: module.dynamic, ..Self::default() }
     }
 
-    pub(super) fn count(&mut self, slot: u64, function: &Led) {
+    pub(super) fn count(&mut self, slot: Slot, function: &Led) {
+        // A variable may be changed by the program; a slot of a function that allocates is what another tool takes over.
+        let is_block = function.is_block && slot.binding != Binding::InVariable;
         self.slots += 1;
-        self.block_slots += u32::from(function.is_block);
-        // A slot of a function that allocates is what another tool takes over.
-        if self.witness == 0 || function.is_block && !self.has_block_witness {
-            (self.witness, self.hook, self.has_block_witness) = (slot, function.hook, function.is_block);
+        self.block_slots += u32::from(is_block);
+        if self.witness == 0 || is_block && !self.has_block_witness {
+            (self.witness, self.hook, self.has_block_witness) = (slot.address, function.hook, is_block);
         }
     }
 
@@ -87,7 +89,7 @@ impl Visit {
     /// Returns how many slots of functions that allocate somebody else has overwritten since, if this is still the same module.
     pub(super) fn overwritten(&self) -> u32 {
         let may_be_bound = self.wants_a_look() || self.is_unfinished();
-        if may_be_bound { 0 } else { self.block_slots }
+        if may_be_bound || !self.has_block_witness { 0 } else { self.block_slots }
     }
 
     /// Whether it is the module that was visited, if nothing, or nothing but this one, was unloaded since.
