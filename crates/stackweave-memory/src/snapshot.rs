@@ -81,7 +81,7 @@ const PART: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SnapshotWriter {
     pub(crate) ticks: u64,
-    /// It is the so manieth of its recording.
+    /// Its number among the snapshots of the recording.
     pub(crate) number: u64,
     pub(crate) kinds: SnapshotKinds,
     /// When the first part was written.
