@@ -93,7 +93,9 @@ class Said(TraceCommandCase):
         self.assertRegex(done[1].decode(), r"(?m)^ *1,000 .* f  .*work\.py:1$")
 
     def test_calls_of_c_functions_are_counted(self):
-        self.write("work.py", "import json\nfor n in range(1000): len('a')\ntry: json.loads('{')\nexcept ValueError: pass")
+        self.write(
+            "work.py", "import json\nfor n in range(1000): len('a')\ntry: json.loads('{')\nexcept ValueError: pass"
+        )
         said = self.said(*OUTPUT, "--c-calls", "--no-gc", "work.py")
         found = re.match(r"stackweave: [\d,]+ calls and ([\d,]+) calls of C functions in ", said)
         self.assertTrue(found, said)

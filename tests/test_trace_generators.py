@@ -58,7 +58,7 @@ async def cancels():
 
 
 class Thrown(TraceCase):
-    """CPython throws an exception into the innermost of coroutines that await each other, and tells nobody of the others."""
+    """CPython throws an exception into the innermost of coroutines that await each other, without events for others."""
 
     def test_what_is_cancelled_is_as_cprofile_has_it_and_nothing_is_repaired(self):
         def main():
