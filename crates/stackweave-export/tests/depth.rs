@@ -1,6 +1,5 @@
 //! Deep recursion: what formats write is in proportion to it, and stays true where it can't be listed whole.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![expect(clippy::unwrap_used, reason = "what a test can't set up must fail it")]
 
 mod common;
 
