@@ -51,12 +51,12 @@ fn frames_are_told_apart_by_address_and_threads_if_asked_for() {
     assert_eq!(costs.missing().count(), 1);
     let mut seen = Vec::new();
     costs.visit(Measure::Samples, |cost| {
-        seen.push((cost.thread, costs.frames_of(cost.stack).count(), cost.calls, cost.own))
+        seen.push((cost.thread, costs.frames_of(cost.stack).count(), cost.calls, cost.own));
     });
     assert_eq!(seen, [(Some(1), 2, 1, 7), (Some(1), 2, 1, 3), (Some(2), 2, 1, 7), (Some(2), 2, 1, 3)]);
     seen.clear();
     costs.visit(Measure::WallTime, |cost| {
-        seen.push((cost.thread, costs.frames_of(cost.stack).count(), cost.calls, cost.own))
+        seen.push((cost.thread, costs.frames_of(cost.stack).count(), cost.calls, cost.own));
     });
     assert_eq!(seen, [(Some(1), 1, 1, 30), (Some(1), 2, 1, 10), (Some(2), 1, 1, 30), (Some(2), 2, 1, 10)]);
 }
