@@ -21,6 +21,22 @@ def _split(text):
 
 SCRIPTS = {"surroundings": SURROUNDINGS} | _split(
     r"""
+### interpreter_settings
+import locale, os, signal, sys, threading, warnings
+print([str(signal.getsignal(number)) for number in range(1, 32)])
+print(signal.pthread_sigmask(signal.SIG_BLOCK, []), locale.setlocale(locale.LC_ALL), warnings.filters)
+print(sys.stdout.encoding, sys.stdout.errors, sys.path_hooks[0], sys.displayhook, sys.unraisablehook)
+print([thread.name for thread in threading.enumerate()], threading.excepthook, os.umask(0o22), sys.dont_write_bytecode)
+print(sorted(set(os.environ)), [number for number in range(3, 20) if os.path.exists(f"/proc/self/fd/{number}")][:1])
+
+### pickled_by_copyreg
+import copyreg, enum, pickle, re, collections, typing
+class Point:
+    def __init__(self, x): self.x = x
+copyreg.pickle(Point, lambda point: (Point, (point.x,)))
+print(pickle.loads(pickle.dumps(Point(3))).x, pickle.loads(pickle.dumps(re.compile("a"))), isinstance(re.I, enum.Flag))
+print(issubclass(collections.OrderedDict, typing.Mapping), len(copyreg.dispatch_table))
+
 ### module_docstring
 '''What it does.'''
 print(__doc__)
