@@ -204,13 +204,17 @@ def test_nothing():
         self.assertIn("@pytest.mark.stackweave_leaks: it got an unexpected keyword argument 'walks'", shown)
         self.assertIn('@pytest.mark.stackweave_limit needs a size, as in stackweave_limit("24 MB")', shown)
 
-    def test_a_program_that_records_itself_is_not_measured(self):
-        self.pytest(
+    def test_a_limit_that_can_not_be_checked_is_not_kept(self):
+        shown = self.pytest(
             f"""
 import stackweave
 
-@pytest.mark.stackweave_limit("1 kB")
+@pytest.mark.stackweave_limit("1 GB")
 def test_measures():
+    pass
+
+@pytest.mark.stackweave_leaks("1 GB")
+def test_leaks():
     pass
 
 @pytest.fixture(autouse=True)
@@ -218,10 +222,25 @@ def recorded():
     with stackweave.memory({self.path!r}, overwrite=True):
         yield
 """,
-            "-W",
-            "default",
-            passed=1,
+            failed=2,
         )
+        self.assertIn("test_measures is not measured: memory is recorded already, by <", shown)
+        self.assertIn("test_leaks is not measured: memory is recorded already, by <", shown)
+
+    def test_a_limit_of_a_recording_that_lost_events_is_not_kept(self):
+        shown = self.pytest(
+            """
+import stackweave._memory as memory
+stop = memory.Memory.stop
+memory.Memory.stop = lambda self: stop(self)._replace(lost={"no memory": 3})
+
+@pytest.mark.stackweave_limit("1 GB")
+def test_measures():
+    pass
+""",
+            failed=1,
+        )
+        self.assertIn("test_measures is not measured: 3 events lost (no memory)", shown)
 
     def test_without_marks_nothing_is_imported(self):
         shown = self.pytest(

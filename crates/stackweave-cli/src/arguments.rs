@@ -164,6 +164,16 @@ pub(crate) struct Diff {
     /// Compare paths of calls, and not functions
     #[arg(long)]
     pub(crate) paths: bool,
+    #[command(flatten)]
+    pub(crate) gate: GateLimits,
+    /// Write JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a gate allows.
+#[derive(Debug, Args)]
+pub(crate) struct GateLimits {
     /// Fail, with status 3, if what is selected grew by more than this
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub(crate) fail_above: Option<f64>,
@@ -173,13 +183,10 @@ pub(crate) struct Diff {
     /// Let gates compare recordings that are cut, not closed, damaged or lack events
     #[arg(long)]
     pub(crate) allow_incomplete: bool,
-    /// Write JSON, for programs
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// Whether a report has the texts of source files with it.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Args)]
 pub(crate) struct Sources {
     /// Put the texts of source files into a report, even if the recording is of another user or machine; if not given,
     /// they are put in if this user made the recording on this machine

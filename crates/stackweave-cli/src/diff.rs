@@ -13,9 +13,9 @@ use crate::selection::Selected;
 
 pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     let gate = Gate {
-        total: arguments.fail_above,
-        each: arguments.fail_above_each,
-        allows_incomplete: arguments.allow_incomplete,
+        total: arguments.gate.fail_above,
+        each: arguments.gate.fail_above_each,
+        allows_incomplete: arguments.gate.allow_incomplete,
     };
     let has_filter = !arguments.selection.part.view().filter.is_empty();
     if arguments.shares && gate.total.is_some() && !has_filter {

@@ -66,8 +66,9 @@ pub(crate) fn export_to(
         ExportError::TooLarge(_) => Failure::new(format!("{error}; {SMALLER}")),
         _ => Failure::new(error),
     })?;
-    let remarks = done.missing.iter().cloned().chain(done.sources.left_out());
-    remarks.for_each(|sentence| say(format_args!("stackweave: {sentence}")));
+    for sentence in done.missing.iter().cloned().chain(done.sources.left_out()) {
+        say(format_args!("stackweave: {sentence}"));
+    }
     if let Some(sentence) = done.sources.put_in() {
         say(sentence);
     }

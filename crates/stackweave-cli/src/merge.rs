@@ -38,7 +38,9 @@ pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
         recording.event_count(),
         done.bytes
     ));
-    said.iter().for_each(say);
+    for sentence in said {
+        say(sentence);
+    }
     Ok(())
 }
 

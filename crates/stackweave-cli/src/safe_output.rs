@@ -3,7 +3,7 @@
 //! Everything that goes to standard output and standard error passes here. Names, paths and notes in a recording are somebody
 //! else's, so that no writer has to remember to clean them.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
 use stackweave_core::is_printable;
@@ -78,7 +78,9 @@ fn clean(text: &str, content: Content) -> String {
         match content {
             _ if is_printable(letter) || letter == '\n' => cleaned.push(letter),
             Content::Text { .. } => cleaned.push('\u{fffd}'),
-            Content::Json => cleaned.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            Content::Json => {
+                let _ = write!(cleaned, "\\u{:04x}", u32::from(letter));
+            }
         }
     }
     cleaned
@@ -98,7 +100,9 @@ mod tests {
     fn written(pieces: &[&str], content: Content) -> String {
         let mut out = Vec::new();
         let mut safe = SafeOutput::new(&mut out, content);
-        pieces.iter().for_each(|piece| safe.write_all(piece.as_bytes()).unwrap_or_default());
+        for piece in pieces {
+            safe.write_all(piece.as_bytes()).unwrap_or_default();
+        }
         safe.flush().unwrap_or_default();
         String::from_utf8_lossy(&out).into_owned()
     }
@@ -128,7 +132,9 @@ mod tests {
     fn letters_that_come_in_pieces_stay_whole() {
         let mut out = Vec::new();
         let mut safe = SafeOutput::new(&mut out, Content::Text { colour: false });
-        "é\n".as_bytes().iter().for_each(|byte| safe.write_all(&[*byte]).unwrap_or_default());
+        for byte in "é\n".as_bytes() {
+            safe.write_all(&[*byte]).unwrap_or_default();
+        }
         drop(safe);
         assert_eq!(out, "é\n".as_bytes());
     }

@@ -117,7 +117,9 @@ impl Screen {
 /// Writes lines for people to standard output, and behind that what has to be said to standard error.
 pub(crate) fn show(remarks: &[String], write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     show_as(Content::Text { colour: Screen::of_output().colour }, write)?;
-    remarks.iter().for_each(|remark| say(format_args!("stackweave: {remark}")));
+    for remark in remarks {
+        say(format_args!("stackweave: {remark}"));
+    }
     Ok(())
 }
 

@@ -23,7 +23,14 @@ pub(crate) enum Value {
 
 /// Returns the value that the bytes begin with; `None` if it is something else than a table has, or ends early.
 pub(crate) fn read(bytes: &[u8]) -> Option<Value> {
-    Reader { rest: bytes, kept: Vec::new() }.value(0)?
+    Reader { rest: bytes, kept: Vec::new() }.value(0)
+}
+
+/// What comes next.
+enum Next {
+    Value(Value),
+    /// The dictionary has no more entries.
+    End,
 }
 
 struct Reader<'a> {
@@ -33,8 +40,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The next value. Inside: `None` where a dictionary ends.
-    fn value(&mut self, depth: u32) -> Option<Option<Value>> {
+    fn value(&mut self, depth: u32) -> Option<Value> {
+        match self.next(depth)? {
+            Next::Value(value) => Some(value),
+            Next::End => None,
+        }
+    }
+
+    fn next(&mut self, depth: u32) -> Option<Next> {
         if depth > DEEPEST {
             return None;
         }
@@ -44,7 +57,7 @@ impl Reader<'_> {
             self.kept.len() - 1
         });
         let value = match code & !IS_KEPT {
-            b'0' => return Some(None),
+            b'0' => return Some(Next::End),
             b'N' => Value::None,
             b'F' => Value::Integer(0),
             b'T' => Value::Integer(1),
@@ -65,17 +78,17 @@ impl Reader<'_> {
                 let length = usize::from(self.take(1)?[0]);
                 self.tuple(length, depth)?
             }
-            b'{' => return self.dictionary(depth).map(Some),
+            b'{' => return self.dictionary(depth).map(Next::Value),
             b'r' => {
                 let place = self.length()?;
-                return self.kept.get(place)?.clone().map(Some);
+                return self.kept.get(place)?.clone().map(Next::Value);
             }
             _ => return None,
         };
         if let Some(place) = place {
             self.kept[place] = Some(value.clone());
         }
-        Some(Some(value))
+        Some(Next::Value(value))
     }
 
     fn tuple(&mut self, length: usize, depth: u32) -> Option<Value> {
@@ -83,14 +96,14 @@ impl Reader<'_> {
         if length > self.rest.len() {
             return None;
         }
-        let values: Option<Vec<Value>> = (0..length).map(|_| self.value(depth + 1)?).collect();
+        let values: Option<Vec<Value>> = (0..length).map(|_| self.value(depth + 1)).collect();
         Some(Value::Tuple(values?.into()))
     }
 
     fn dictionary(&mut self, depth: u32) -> Option<Value> {
         let mut entries = Vec::new();
-        while let Some(key) = self.value(depth + 1)? {
-            entries.push((key, self.value(depth + 1)??));
+        while let Next::Value(key) = self.next(depth + 1)? {
+            entries.push((key, self.value(depth + 1)?));
         }
         Some(Value::Dictionary(entries.into()))
     }

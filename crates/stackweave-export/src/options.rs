@@ -17,7 +17,7 @@ pub struct SourceText {
 }
 
 /// What goes into an export, and how it looks. The default is what people expect of each format.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ExportOptions<'a> {
     /// Which part: threads, time, what is counted. Its grouping is the format's own.
     pub part: AggregateOptions,
@@ -38,20 +38,4 @@ pub struct ExportOptions<'a> {
     pub overwrite: bool,
     /// How large the export may become.
     pub max_size: SizeLimit,
-}
-
-impl Default for ExportOptions<'_> {
-    fn default() -> Self {
-        Self {
-            part: AggregateOptions::default(),
-            view: None,
-            title: None,
-            time_order: false,
-            sources: None,
-            texts: Vec::new(),
-            before: None,
-            overwrite: false,
-            max_size: SizeLimit::OfFormat,
-        }
-    }
 }

@@ -82,6 +82,21 @@ fn names_come_back_as_they_were() {
 }
 
 #[test]
+fn texts_are_no_formulas() {
+    let mut tape = MemoryTape::started(&[]);
+    let names = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "a=1"];
+    for (name, at) in names.iter().zip(1_u64..) {
+        let function = tape.tape.python(name, "=file.py", 1);
+        tape.allocate((MAIN_THREAD, at), Allocator::Malloc, (0x1000 * at, 100 - at), &[Tape::at(function, 2)]);
+    }
+    let written = exported(&tape.tape.recording(), Format::Allocations, &ExportOptions::default());
+    let text = String::from_utf8(written).unwrap();
+    let is_guarded = |name: &str| text.contains(&format!("'{name}")) && !text.contains(&format!(",{name},'=file.py:2"));
+    assert!(names[..6].iter().all(|name| is_guarded(name)), "{text}");
+    assert!(text.contains(",a=1,'=file.py:2,") && text.contains(",-1,"), "numbers and other texts stay: {text}");
+}
+
+#[test]
 fn what_no_recorder_of_memory_recorded_is_there_too() {
     let Some(table) = read(&example().recording(), of(Measure::AllocatedBytes)) else { return };
     assert_eq!(table["polars"], json!([3, 4224]));

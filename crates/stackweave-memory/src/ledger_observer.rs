@@ -291,7 +291,8 @@ impl Observer for LedgerObserver {
         if writing.write_part(&self.books, notes) {
             self.writing = Some(writing);
         } else {
-            self.next_snapshot = Instant::now() + pause_after(self.snapshots).max(writing.began.elapsed() * SNAPSHOT_SHARE);
+            self.next_snapshot =
+                Instant::now() + pause_after(self.snapshots).max(writing.began.elapsed() * SNAPSHOT_SHARE);
         }
         true
     }

@@ -128,7 +128,9 @@ impl Writer<'_> {
 
     fn numbers_block(&self, kind: u8, numbers: &[u64], out: &mut Vec<u8>) {
         let mut payload = Vec::new();
-        numbers.iter().for_each(|number| put(&mut payload, *number));
+        for number in numbers {
+            put(&mut payload, *number);
+        }
         self.block(kind, &payload, out);
     }
 
@@ -332,7 +334,9 @@ impl Writer<'_> {
         if kind.fields.last().is_some_and(|(of, _)| *of == of::BYTES) {
             let texts: Vec<String> = (0..rows).map(|_| self.details()).collect();
             put_raw(out, &texts.iter().map(|text| text.len() as u64).collect::<Vec<_>>());
-            texts.iter().for_each(|text| out.extend_from_slice(text.as_bytes()));
+            for text in &texts {
+                out.extend_from_slice(text.as_bytes());
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fs::{File, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use stackweave_store::open_regular;
 
@@ -121,7 +121,7 @@ fn read_at(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
 }
 
 /// Opens a plain file that the process, this process or root wrote: anyone may put files into `/tmp`.
-fn open(path: &PathBuf, pid: u32) -> Option<File> {
+fn open(path: &Path, pid: u32) -> Option<File> {
     let file = open_regular(path).ok()?;
     let metadata = file.metadata().ok()?;
     is_trusted(&metadata, pid).then_some(file)

@@ -1,0 +1,102 @@
+"""What files of others may not do to the one who reads them."""
+
+import cProfile
+import contextlib
+import io
+import marshal
+import os
+import pstats
+import re
+import unittest
+from xml.etree import ElementTree
+
+import stackweave
+from stackweave._printable import printable
+from stackweave.torch import dynamo
+from tests.recordings import RecordingCase
+
+
+def outer():
+    return sum(inner(n) for n in range(20))
+
+
+def inner(n):
+    return len(repr(n))
+
+
+class Tables(RecordingCase):
+    def drawn(self, content, name="a.prof"):
+        path = os.path.join(self.folder, name)
+        with open(path, "wb") as file:
+            file.write(content)
+        return self.drawn_of(path)
+
+    def drawn_of(self, path):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            svg = dynamo.DynamoProfilerState().generate_svg(path)
+        return svg, said.getvalue()
+
+    def test_tables_of_cprofile_are_read_as_marshal_writes_them(self):
+        profile = cProfile.Profile()
+        profile.runcall(outer)
+        table = pstats.Stats(profile).stats
+        for version in range(marshal.version + 1):
+            with self.subTest(version=version):
+                svg, said = self.drawn(marshal.dumps(table, version), f"{version}.prof")
+                self.assertIsNotNone(svg, said)
+                boxes = [group for group in ElementTree.parse(svg).getroot().iter() if group.get("class") == "box"]
+                found = sorted((int(box.get("data-calls")), int(box.get("data-primitive"))) for box in boxes)
+                self.assertEqual(found, sorted((row[1], row[0]) for row in table.values()))
+
+    def test_hostile_tables_are_refused(self):
+        hostile = {
+            "nested": b")\x01" * 2_000_000,
+            "lists": b"[\x01\x00\x00\x00" * 500_000,
+            "itself": b"\xa9\x01r\x00\x00\x00\x00",
+            "long": b"(\xff\xff\xff\x7f",
+            "code": marshal.dumps(compile("1", "a", "eval")),
+            "other": marshal.dumps({"a": 1}),
+            "empty": b"",
+        }
+        for name, content in hostile.items():
+            with self.subTest(name):
+                svg, said = self.drawn(content, f"{name}.prof")
+                self.assertIsNone(svg)
+                self.assertIn("it is not a table of cProfile", said)
+
+    def test_a_pipe_is_not_waited_for(self):
+        path = os.path.join(self.folder, "pipe.prof")
+        os.mkfifo(path)
+        svg, said = self.drawn_of(path)
+        self.assertIsNone(svg)
+        self.assertIn("not a regular file", said)
+
+
+class Sources(RecordingCase):
+    def record(self):
+        with stackweave.trace(self.path):
+            outer()
+        return stackweave.open(self.path)
+
+    def test_own_recordings_have_sources_and_foreign_ones_do_not(self):
+        recording = self.record()
+        own = recording.export(os.path.join(self.folder, "own.html"))
+        if os.geteuid() != 0:
+            self.skipTest("only root can give files away")
+        os.chown(self.path, 12345, -1)
+        foreign = stackweave.open(self.path)
+        with self.assertWarnsRegex(Warning, "Source files are left out"):
+            left_out = foreign.export(os.path.join(self.folder, "foreign.html"))
+        put_in = foreign.export(os.path.join(self.folder, "all.html"), sources=True)
+        sizes = [os.path.getsize(path) for path in (own, left_out, put_in)]
+        self.assertGreater(sizes[0], sizes[1] + 500)
+        self.assertGreater(sizes[2], sizes[1] + 500)
+
+
+class Printable(unittest.TestCase):
+    def test_nothing_that_a_terminal_obeys_stays(self):
+        hostile = "a\x1b]0;t\x07\r\tb\x9b31m\u202e\u2066\u2069\u200e\u200f\u2028c\x7f\nd \u00fc\u65e5"
+        cleaned = printable(hostile)
+        self.assertIsNone(re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", cleaned))
+        self.assertEqual(len(cleaned), len(hostile))
+        self.assertTrue(cleaned.endswith("\nd \u00fc\u65e5"))
