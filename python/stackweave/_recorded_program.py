@@ -80,7 +80,7 @@ class RecordingCommand(NamedTuple):
             ending = _Ending(lines, command, recording, quiet=asked.quiet)
             recording.start()
             if not asked.quiet:
-                recording._announce_as(_printable(path))
+                recording._announce_as(printable(path).replace("\n", "?"))
             # After those of the recording and before those of the program, so that it runs between them.
             atexit.register(ending)
 
@@ -153,11 +153,6 @@ class _Ending:
         except Exception as error:  # the program may have changed whatever we use
             text = f"stackweave: recorded in {summary.path}, and the summary failed: {type(error).__name__}: {error}\n"
         _write(text)
-
-
-def _printable(path: str) -> str:
-    """A path as a line of text: without what a terminal would take for a command."""
-    return "".join(letter if letter.isprintable() else "?" for letter in path)
 
 
 def _write(text: str) -> None:

@@ -68,7 +68,7 @@ fn a_failure_leaves_what_was_there_and_nothing_else() {
     let folder = Folder::new();
     let path = folder.write("a.txt", b"before");
     let fail = |out: &mut dyn Write| {
-        out.write_all(&[0; 1 << 20])?;
+        out.write_all(&vec![0; 1 << 20])?;
         Err(io::Error::from(io::ErrorKind::StorageFull))
     };
     assert!(write_file(&path, Existing::Replace, fail).is_err());
