@@ -43,6 +43,23 @@ class Command(RecordingCase):
         self.assertEqual(said, "stackweave: there is no command paint; see stackweave --help\n")
         self.assertIn("merge", self.command("--help")[0])
 
+    def test_closed_standard_streams_do_not_change_what_is_written(self):
+        self.command("export", "out.swv", "-o", "open.jsonl")
+
+        def closed(*arguments):
+            command = [PYTHON, "-m", "stackweave", *arguments]
+            line = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command]
+            return subprocess.run(line, cwd=self.folder, timeout=60, check=False).returncode
+
+        self.assertEqual(closed("export", "out.swv", "-o", "closed.jsonl"), 0)
+        texts = []
+        for name in ("open.jsonl", "closed.jsonl"):
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                texts.append(file.read())
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(closed("info", "out.swv"), 0)
+        self.assertEqual(closed("export", "out.swv", "--format", "folded", "-o", "-"), 1)
+
     def test_json_is_read_by_python(self):
         top = json.loads(self.command("top", "--json", "--measure", "calls", "out.swv")[0])
         self.assertEqual([(row["function"], row["own"]) for row in top["functions"]], [("outer", 1), ("inner", 1)])

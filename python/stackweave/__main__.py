@@ -24,8 +24,22 @@ def main() -> int:
 
     # The command is one call into native code, which Python's own handler would not interrupt.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    sys.stdout.flush()
+    _occupy_closed_streams()
+    if sys.stdout is not None:
+        sys.stdout.flush()
     return run_command(["stackweave", *sys.argv[1:]])
+
+
+def _occupy_closed_streams() -> None:
+    """Gives closed standard streams something to be, so that no file of the command gets their numbers, and messages in it."""
+    import os
+
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is this one. Writing to it is an error, as it is to a closed stream.
+            os.open(os.devnull, os.O_RDONLY)
 
 
 def _run_here(arguments: list[str]) -> int:

@@ -157,6 +157,36 @@ fn a_fifo_and_a_socket_are_written_through() {
 }
 
 #[test]
+fn a_fifo_without_a_reader_is_an_error_and_not_an_endless_wait() {
+    let folder = Folder::new();
+    let fifo = folder.file("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    let error = write(&fifo, Existing::Keep, b"").unwrap_err();
+    assert_eq!(error.to_string(), "it is a FIFO that nobody reads: start its reader first");
+    assert!(fs::symlink_metadata(fifo).unwrap().file_type().is_fifo());
+}
+
+#[test]
+fn a_fifo_whose_reader_is_slow_gets_all() {
+    let folder = Folder::new();
+    let fifo = folder.file("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    let reader = {
+        let fifo = fifo.clone();
+        thread::spawn(move || {
+            let (mut file, mut bytes) = (File::open(fifo).unwrap(), vec![0]);
+            file.read_exact(&mut bytes).unwrap();
+            thread::yield_now();
+            file.read_to_end(&mut bytes).map(|_| bytes).unwrap()
+        })
+    };
+    // More than a pipe holds: a writer that does not wait would fail.
+    let long = vec![7; 1 << 20];
+    write(&fifo, Existing::Keep, &long).unwrap();
+    assert!(reader.join().unwrap() == long);
+}
+
+#[test]
 fn a_folder_is_never_replaced_by_a_file() {
     let folder = Folder::new();
     let kept = folder.write("out/thesis.txt", b"kept");

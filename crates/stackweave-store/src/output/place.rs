@@ -6,14 +6,20 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::Existing;
 use super::temporary::folder_of;
 
 /// As many links are followed as the kernel does.
 const MOST_LINKS: u32 = 40;
+/// The reader of a FIFO may be started at the same time as the writer.
+const WAIT_FOR_READER: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Where an output goes.
 #[derive(Debug)]
@@ -94,8 +100,32 @@ fn open_stream(path: &Path, found: &Metadata) -> io::Result<File> {
     if found.file_type().is_socket() {
         return UnixStream::connect(path).map(|socket| OwnedFd::from(socket).into());
     }
+    if found.file_type().is_fifo() {
+        return open_fifo(path);
+    }
     let flags = OFlags::NOCTTY.bits().cast_signed();
     OpenOptions::new().append(true).custom_flags(flags).open(path)
+}
+
+/// Opens a FIFO that somebody reads, or begins to read soon. Without a reader the system would let the program wait for ever, and
+/// a signal that Python handles would not end that.
+fn open_fifo(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOCTTY | OFlags::NONBLOCK).bits().cast_signed();
+    let began = Instant::now();
+    loop {
+        match OpenOptions::new().append(true).custom_flags(flags).open(path) {
+            Ok(fifo) => {
+                rustix::fs::fcntl_setfl(&fifo, OFlags::APPEND)?;
+                return Ok(fifo);
+            }
+            Err(error) if error.raw_os_error() != Some(Errno::NXIO.raw_os_error()) => return Err(error),
+            Err(_) if began.elapsed() >= WAIT_FOR_READER => {
+                let sentence = "it is a FIFO that nobody reads: start its reader first";
+                return Err(io::Error::new(io::ErrorKind::NotConnected, sentence));
+            }
+            Err(_) => thread::sleep(LOOK_EVERY),
+        }
+    }
 }
 
 /// Returns the path of the file that a link would create.
