@@ -227,6 +227,25 @@ def recorded():
         self.assertIn("test_measures is not measured: memory is recorded already, by <", shown)
         self.assertIn("test_leaks is not measured: memory is recorded already, by <", shown)
 
+    def test_a_limit_of_a_recording_that_the_test_has_ended_is_not_kept(self):
+        shown = self.pytest(
+            """
+from stackweave._memory import current_recording
+
+@pytest.mark.stackweave_limit("1 MB")
+def test_stops():
+    current_recording().stop()
+    bytearray(50_000_000)
+
+@pytest.mark.stackweave_leaks("1 MB")
+def test_pauses():
+    current_recording().pause()
+""",
+            failed=2,
+        )
+        self.assertIn("test_stops is not measured: it has stopped its recording", shown)
+        self.assertIn("test_pauses is not measured: it has paused its recording", shown)
+
     def test_a_limit_of_a_recording_that_lost_events_is_not_kept(self):
         shown = self.pytest(
             """

@@ -11,6 +11,7 @@ import unittest
 from xml.etree import ElementTree
 
 import stackweave
+from stackweave._memory_devices import DeviceMemory, DeviceMoment, Devices
 from stackweave._printable import printable
 from stackweave.torch import dynamo
 from tests.recordings import RecordingCase
@@ -100,3 +101,39 @@ class Printable(unittest.TestCase):
         self.assertIsNone(re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", cleaned))
         self.assertEqual(len(cleaned), len(hostile))
         self.assertTrue(cleaned.endswith("\nd \u00fc\u65e5"))
+
+
+class Objects(RecordingCase):
+    """What a prompt shows of a recording: the texts of its objects."""
+
+    HOSTILE = "a\x1b]0;t\x07\x9b31m\u202e"
+
+    def assert_plain(self, *objects):
+        for each in objects:
+            for shown in (str(each), repr(each)):
+                self.assertIsNone(re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown), ascii(shown))
+
+    def test_frames_events_and_trees(self):
+        with self.recording() as recording, recording.span(self.HOSTILE):
+            recording.instant("inner")
+        opened = stackweave.open(self.path)
+        for event in opened.events():
+            self.assert_plain(event, event.frame, event.caller, event.stack)
+        tree = opened.tree()
+        self.assert_plain(tree, *tree.children)
+        self.assertEqual(tree.children[0].function, self.HOSTILE)
+
+    def test_memory(self):
+        with self.recording() as recording, recording.span(self.HOSTILE):
+            recording.allocation(4096, 1 << 20)
+        usage = stackweave.open(self.path).memory().peak()
+        tree = usage.tree(all=True)
+        while tree.children:
+            (tree,) = tree.children
+            self.assert_plain(tree)
+        self.assert_plain(usage, usage.tree(all=True), *usage.rows)
+
+    def test_devices(self):
+        moment = DeviceMoment(0.0, 1, 0, 1)
+        device = DeviceMemory(0, 1, self.HOSTILE, 1 << 30, moment, moment, [], [], None, [])
+        self.assert_plain(device, Devices([device]))

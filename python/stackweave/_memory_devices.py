@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ._printable import printable
 from ._sizes import count_text, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class DeviceMemory(NamedTuple):
         return self.reserved_peak.reserved
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self))
+        return printable("\n".join(_lines(self)))
 
     def __repr__(self) -> str:
         used = f"peak {size_text(self.peak.allocated)}, reserved up to {size_text(self.reserved)}"

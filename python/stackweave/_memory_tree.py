@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._printable import printable
 from ._sizes import size_text
 
 if TYPE_CHECKING:
@@ -68,10 +69,10 @@ class UsageTree:
             place = f"  {node.file}:{node.line}" if node.file else f"  [{node.module}]" if node.module else ""
             lines.append(f"{size_text(node.total):>10}  {'  ' * depth}{node.function}{place}")
             left.extend((child, depth + 1) for child in reversed(node.children))
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def __repr__(self) -> str:
-        return f"<stackweave.UsageTree {self.function or self.measure}: {size_text(self.total)}>"
+        return printable(f"<stackweave.UsageTree {self.function or self.measure}: {size_text(self.total)}>")
 
     def _add(self, stack: Iterable[Frame], bytes_: int, blocks: int) -> None:
         """A stack, outermost first."""

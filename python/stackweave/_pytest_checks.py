@@ -157,9 +157,15 @@ class Check:
             why = summary.error or ", ".join(lost)
             pytest.fail(printable(f"{self._item.name} is not measured: {why}"), pytrace=False)
 
+    def _check_still_recording(self, memory: _memory.Memory, asked: Limit | Leaks | None) -> None:
+        """Fails a test with a mark that has stopped or paused its own recording."""
+        if asked is not None and memory.state != "recording":
+            pytest.fail(f"{self._item.name} is not measured: it has {memory.state} its recording", pytrace=False)
+
     def _limited(self) -> Iterator[None]:
         with self._folder() as folder, self._recording(folder, self._limit) as memory:
             yield
+            self._check_still_recording(memory, self._limit)
             most: int = memory.recorder_stats()["peak_bytes"]
             # Stacks are named only for who sees them.
             peak = memory.peak() if self._limit is not None and most > self._limit.bytes else None
@@ -184,6 +190,7 @@ class Check:
             before = _in_use(memory)
             for _ in range(leaks.runs):
                 yield
+            self._check_still_recording(memory, leaks)
             rows = growth(before, _in_use(memory))
         self._check_complete(memory)
         self._is_measured(memory, leaks)

@@ -117,6 +117,19 @@ fn a_gate_does_not_pass_what_is_cut() {
 }
 
 #[test]
+fn a_gate_fails_where_nobody_reads_the_table() {
+    let recorded = Recorded::new().with("before.swv", 10).with("after.swv", 16);
+    for format in [&[][..], &["--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
+        command.args(["diff", "before.swv", "after.swv", "--measure", "calls", "--fail-above", "5"]).args(format);
+        let status = command.current_dir(recorded.path("")).stdout(writer).status().unwrap();
+        assert_eq!(status.code(), Some(3));
+    }
+}
+
+#[test]
 fn a_gate_fails_with_a_status_of_its_own() {
     let recorded = Recorded::new().with("before.swv", 10).with("after.swv", 16);
     let gate = |arguments: &[&str]| {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
-use stackweave_core::Position;
+use stackweave_core::{Position, printable};
 use stackweave_profile::{Frame, FrameKind};
 
 /// One frame of a stack.
@@ -134,7 +134,7 @@ impl PyFrame {
         let line = position.line.map(|line| format!(":{line}")).unwrap_or_default();
         let place = filename.as_ref().map(|filename| format!(" at {filename}{line}")).unwrap_or_default();
         let module = module.as_ref().map(|module| format!(" in {module}")).unwrap_or_default();
-        format!("<stackweave.Frame {kind} {name}{place}{module}>")
+        printable(&format!("<stackweave.Frame {kind} {name}{place}{module}>"))
     }
 
     fn __copy__(this: Bound<'_, Self>) -> Bound<'_, Self> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use stackweave_core::printable;
 
 use super::named_process::NamedProcess;
 use crate::frame::tuple_of;
@@ -61,7 +62,8 @@ impl RecordedStack {
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.format(py)?.join("\n"))
+        let lines: Vec<String> = self.format(py)?.iter().map(|line| printable(line)).collect();
+        Ok(lines.join("\n"))
     }
 
     fn __repr__(&self) -> String {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use stackweave_core::printable;
 use stackweave_profile::{
     Children, Cost, Function, Measure, Node, NodeId, Profile, Statistics, TreeOptions, View, write_tree,
 };
@@ -131,7 +132,7 @@ impl PyCallTree {
     /// The root as a text of lines; a function as its name.
     fn __str__(&self) -> PyResult<String> {
         if let Some(function) = self.function() {
-            return Ok(function.to_owned());
+            return Ok(printable(function));
         }
         let options = TreeOptions { view: View { show_all: true, ..View::default() }, ..TreeOptions::default() };
         let mut text = Vec::new();
@@ -140,7 +141,7 @@ impl PyCallTree {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let name = self.function().unwrap_or("everything");
+        let name = printable(self.function().unwrap_or("everything"));
         Ok(format!("<stackweave.CallTree {name}: {} calls, total {}>", self.calls(), self.total(py)?))
     }
 }
