@@ -104,6 +104,18 @@ fn a_list_that_names_other_files_removes_none_of_them() {
 }
 
 #[test]
+fn a_list_can_not_pass_links_and_empty_folders_for_files() {
+    let folder = Folder::new();
+    folder.write("out/_stackweave_export", format!("stackweave export 1\n{0} link\n{0} empty\n", u64::MAX).as_bytes());
+    let path = folder.file("out");
+    symlink("elsewhere", path.join("link")).unwrap();
+    fs::create_dir(path.join("empty")).unwrap();
+    let before = fs::read_dir(&path).unwrap().count();
+    assert_eq!(export(&path, Existing::Replace, "no").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    assert_eq!((before, fs::read_dir(&path).unwrap().count()), (3, 3));
+}
+
+#[test]
 fn a_folder_around_an_input_is_refused() {
     let folder = Folder::new();
     let path = folder.file("out");

@@ -10,6 +10,8 @@ pub(super) const NAME: &str = "_stackweave_export";
 const FIRST_LINE: &str = "stackweave export 1";
 /// A list that is longer was not written by us.
 const MOST_BYTES: u64 = 64 << 20;
+/// The size of what is no file. No list has it, so that a link, a device or an empty folder is never taken for a file of ours.
+const NO_FILE: u64 = u64::MAX;
 
 /// The files of an export by their paths in its folder, with their sizes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -71,7 +73,7 @@ impl Manifest {
         }
         let file = |line: &str| {
             let (size, path) = line.split_once(' ')?;
-            Some((PathBuf::from(path), size.parse().ok()?))
+            Some((PathBuf::from(path), size.parse().ok().filter(|size| *size != NO_FILE)?))
         };
         Ok(lines.map(file).collect::<Option<_>>().map(Self))
     }
@@ -105,12 +107,11 @@ fn walk(root: &Path, inner: &Path, found: &mut BTreeMap<PathBuf, u64>) -> io::Re
         if known.is_dir() {
             walk(root, &path, found)?;
         } else {
-            // No file of ours has this size, so that a link or a device is never taken for one.
-            found.insert(path, if known.is_file() { known.len() } else { u64::MAX });
+            found.insert(path, if known.is_file() { known.len() } else { NO_FILE });
         }
     }
     if is_empty && !inner.as_os_str().is_empty() {
-        found.insert(inner.to_owned(), u64::MAX);
+        found.insert(inner.to_owned(), NO_FILE);
     }
     Ok(())
 }
