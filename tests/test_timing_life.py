@@ -56,6 +56,17 @@ class Life(RecordingCase):
         self.assertEqual(told(stackweave.open(other.save(os.path.join(self.folder, "copy.swv")))), [])
         other.stop()
 
+    def test_save_does_not_replace_the_file_that_is_recorded_to(self):
+        with stackweave.Timing(self.path) as timing:
+            timing.push("before")
+            timing.pop()
+            for overwrite in (False, True):
+                with self.assertRaisesRegex(OSError, "it is the recording itself: name another file"):
+                    timing.save(self.path, overwrite=overwrite)
+            timing.push("after")
+            timing.pop()
+        self.assertEqual({phase.function for phase in stackweave.open(self.path).phases()}, {"before", "after"})
+
     def test_it_can_be_read_while_it_records(self):
         for timing in (stackweave.Timing(), stackweave.Timing(self.path)):
             with timing:

@@ -146,8 +146,6 @@ class Timing(Recording):
 
         A file that is there is replaced only with overwrite.
         """
-        import shutil
-
         self.flush()
         _native.copy_to_output(self._readable(), path, overwrite)
         return os.fsdecode(path)

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::{PyFileExistsError, PyOSError};
@@ -18,11 +19,23 @@ const MOST_NUMBERS: u32 = 100_000;
 pub(crate) fn copy_to_output(py: Python<'_>, source: PathBuf, path: PathBuf, overwrite: bool) -> PyResult<()> {
     let copied = py.detach(move || {
         let copied = File::open(source).and_then(|mut source| {
+            check_other_file(&source, &path)?;
             write_file(&path, Existing::from_overwrite(overwrite), |out| io::copy(&mut source, out).map(drop))
         });
         copied.map_err(|error| (path, error))
     });
     copied.map(drop).map_err(|(path, error)| error_of(&path, &error))
+}
+
+/// Fails if a file would be replaced by a copy of itself: what is recorded to it afterwards would be lost with it.
+fn check_other_file(source: &File, path: &Path) -> io::Result<()> {
+    let own = source.metadata()?;
+    let is_same = std::fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino()));
+    if is_same {
+        let sentence = "it is the recording itself: name another file";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, sentence));
+    }
+    Ok(())
 }
 
 /// Writes bytes to an output, which is there whole or not at all.
