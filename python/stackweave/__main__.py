@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def _occupy_closed_streams() -> None:
-    """Gives closed standard streams something to be, so that no file of the command gets their numbers, and messages in it."""
+    """Opens something in place of closed standard streams, so that no file of the command gets their numbers."""
     import os
 
     for number in (0, 1, 2):
