@@ -11,6 +11,8 @@
 mod dynamic;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
 mod elf_object;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
+mod named_object;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported))))]
 #[path = "portable.rs"]
 mod platform;

@@ -9,14 +9,20 @@ use core::arch::asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::{ptr, slice};
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use super::named_object::NamedObject;
 use super::{COUNT, NoThreadWords, ThreadWords, dynamic, elf_object};
+
+/// Where a process has the paths of its open files.
+const OPEN_FILES: &str = "/proc/self/fd";
 
 /// The distance of the first word from the thread pointer; 0: there are only ordinary thread-locals.
 static DISTANCE: AtomicUsize = AtomicUsize::new(0);
@@ -122,24 +128,33 @@ struct LinkMap {
 /// components and dots.
 fn unique_path(file: &File, address: usize) -> String {
     let bits = (0..usize::BITS - address.leading_zeros()).map(|bit| if address >> bit & 1 == 0 { "/" } else { "/." });
-    format!("/proc/self/fd{}/{}\0", bits.collect::<String>(), file.as_raw_fd())
+    format!("{OPEN_FILES}{}/{}", bits.collect::<String>(), file.as_raw_fd())
 }
 
 /// Has the loader load the object; returns the distance of its thread-local memory. `address` is one that no other copy has.
 fn load(address: usize) -> Result<usize, Box<str>> {
-    let file = object_file().map_err(|error| format!("can't write the object that has it: {error}"))?;
-    let path = unique_path(&file, address);
+    let unwritten = |error: io::Error| format!("can't write the object that has it: {error}");
+    if Path::new(OPEN_FILES).exists() {
+        let file = object_file().map_err(unwritten)?;
+        return load_from(unique_path(&file, address).into());
+    }
+    let object = NamedObject::create(address).map_err(unwritten)?;
+    load_from(object.path().to_owned().into_os_string().into_vec())
+}
+
+/// Has the loader load the object at this path, as [`load`] does.
+fn load_from(path: Vec<u8>) -> Result<usize, Box<str>> {
+    let path = CString::new(path).map_err(|error| error.to_string())?;
     let mut map: *mut LinkMap = ptr::null_mut();
-    // SAFETY: the path ends with a zero, the object has no code, and `map` is a place for a pointer.
+    // SAFETY: the path is a C string, the object has no code, and `map` is a place for a pointer.
     unsafe {
-        let handle = libc::dlopen(path.as_ptr().cast(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE);
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE);
         if handle.is_null() || libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0 {
             let why = libc::dlerror();
             let why = if why.is_null() { c"the loader refuses it" } else { CStr::from_ptr(why) };
             return Err(why.to_string_lossy().into());
         }
-        // Debuggers and profilers open what the loader lists, and the path is that of another file as soon as this one is
-        // closed. A copy of the name, since the loader may free it. The old name is not freed: others may be reading it.
+        // Debuggers and profilers open what the loader lists, and the path is soon that of another file, or of none. A copy of the name, since the loader may free it. The old name is not freed: others may be reading it.
         let name = libc::strdup(elf_object::NAME.as_ptr());
         if !name.is_null() {
             (*map).name = name;
@@ -254,6 +269,19 @@ mod tests {
         distances.sort_unstable();
         let gaps = distances.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]));
         assert!(gaps.min().unwrap() >= COUNT * size_of::<usize>(), "{distances:?}");
+    }
+
+    #[test]
+    fn a_named_file_does_where_open_files_have_no_paths() {
+        let load_named = |copy| {
+            let object = NamedObject::create(copy).unwrap();
+            load_from(object.path().to_owned().into_os_string().into_vec()).unwrap()
+        };
+        let distances = [load_named(0x7f00_2000_0000), load_named(0x7f00_2000_1000)];
+        // SAFETY: this thread's words, which the loader has placed.
+        let words = distances.map(|distance| unsafe { word_at(distance).read() });
+        assert_eq!(words, [0, 0]);
+        assert!(distances[0].abs_diff(distances[1]) >= COUNT * size_of::<usize>(), "{distances:?}");
     }
 
     #[test]
