@@ -8,6 +8,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
+from . import _fork_warning
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
@@ -33,7 +35,7 @@ def started(recording: Recording) -> None:
     if not _is_prepared:
         _is_prepared = True
         atexit.register(_at_exit)
-        os.register_at_fork(after_in_child=_in_child)
+        os.register_at_fork(before=_before_fork, after_in_child=_in_child)
     _finish_with_multiprocessing()
     if recording._watches_exceptions and not _restore:
         _watch_exceptions()
@@ -44,6 +46,7 @@ def stopped(recording: Recording) -> None:
     if recording in live:
         live.remove(recording)
     if not live:
+        _fork_warning.forget()
         while _restore:
             _restore.pop()()
 
@@ -59,7 +62,13 @@ def _at_exit() -> None:
         recording._end_with_program()
 
 
+def _before_fork() -> None:
+    if live:
+        _fork_warning.before_fork()
+
+
 def _in_child() -> None:
+    _fork_warning.forget()
     for recording in live:
         recording._forked()
     util = sys.modules.get("multiprocessing.util")
