@@ -143,6 +143,30 @@ try:
 except KeyboardInterrupt:
     print('handled')
 
+### interrupted_by_a_derived_class
+class Interrupted(KeyboardInterrupt): pass
+raise Interrupted('now')
+
+### traced_to_the_end
+import sys
+def shown(frame, event, argument):
+    if any(part in frame.f_code.co_filename for part in ('to_the_end', 'stackweave')): print(event, frame.f_code.co_name)
+    return shown
+def f(): 1 / 0
+sys.settrace(shown)
+f()
+
+### profiled_to_the_end
+import sys
+def shown(frame, event, argument):
+    if any(part in frame.f_code.co_filename for part in ('to_the_end', 'stackweave')): print(event, frame.f_code.co_name)
+class Late:
+    def __del__(self): pass
+late = Late()
+def f(): pass
+sys.setprofile(shown)
+f()
+
 ### interrupted_with_atexit
 import atexit
 atexit.register(print, 'at exit')

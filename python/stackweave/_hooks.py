@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from . import _fork_warning
+from . import _fork_warning, _native
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ def started(recording: Recording) -> None:
     global _is_prepared
     if not _is_prepared:
         _is_prepared = True
-        atexit.register(_at_exit)
+        atexit.register(_native.call_untraced, _at_exit)
         os.register_at_fork(before=_before_fork, after_in_child=_in_child)
     _finish_with_multiprocessing()
     if recording._watches_exceptions and not _restore:

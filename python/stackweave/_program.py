@@ -72,9 +72,9 @@ def run(program: Program, begin: _Begin, failed: Callable[[], object]) -> int:
     """
 
     def has_failed() -> bool:
-        """Whether it was interrupted."""
+        """Whether it was interrupted. For the interpreter, classes that are derived from that are failures."""
         failed()
-        return issubclass(getattr(sys, "last_type", Exception), KeyboardInterrupt)
+        return getattr(sys, "last_type", None) is KeyboardInterrupt
 
     run_kind = {"file": _run_file, "module": _run_module, "code": _run_code}[program.kind]
     return 0 if run_kind(program, begin, has_failed) else 1

@@ -82,7 +82,7 @@ class RecordingCommand(NamedTuple):
             if not asked.quiet:
                 recording._announce_as(printable(path).replace("\n", "?"))
             # After those of the recording and before those of the program, so that it runs between them.
-            atexit.register(ending)
+            atexit.register(_native.call_untraced, ending)
 
         try:
             return _program.run(asked.program, begin, lambda: _failed(recording))

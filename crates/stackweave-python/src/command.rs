@@ -1,6 +1,6 @@
 //! The `stackweave` command, for the package's entry point, and programs that it runs.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 
 use pyo3::exceptions::PyValueError;
@@ -77,7 +77,7 @@ fn as_outermost(begin: &Bound<'_, PyAny>, failed: &Bound<'_, PyAny>, run: impl F
     let callers = unsafe { HiddenCallers::hide() };
     let ended = begin.call0().map(|_| run());
     if let Ok(ended_well) = ended {
-        let was_interrupted = !ended_well && is_true(failed.call0(), failed.py());
+        let was_interrupted = !ended_well && is_true(call_untraced(failed), failed.py());
         if !goes_on_interactively(failed.py()) {
             // SAFETY: as above, on the main thread.
             unsafe { if was_interrupted { program::end_interrupted() } else { program::end(!ended_well) } }
@@ -88,6 +88,31 @@ fn as_outermost(begin: &Bound<'_, PyAny>, failed: &Bound<'_, PyAny>, run: impl F
         unsafe { callers.show() };
     }
     ended
+}
+
+/// Calls a function of ours while the program's functions of `sys.settrace` and `sys.setprofile`, if they are on, are off:
+/// they see what they see in a plain run.
+#[pyfunction]
+pub(crate) fn call_untraced<'py>(function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = function.py();
+    let taken = [(c"gettrace", c"settrace"), (c"getprofile", c"setprofile")].map(|(get, set)| {
+        // Functions in C, as the recorder's own, are none or not callable here.
+        let on = function_of_sys(py, get)?.call0().ok().filter(PyAnyMethods::is_callable)?;
+        let set = function_of_sys(py, set)?;
+        set.call1((py.None(),)).ok()?;
+        Some((set, on))
+    });
+    let returned = function.call0();
+    for (set, on) in taken.into_iter().flatten() {
+        set.call1((on,))?;
+    }
+    returned
+}
+
+/// A function of the module `sys`, also where the program has put another module in its place.
+fn function_of_sys<'py>(py: Python<'py>, name: &CStr) -> Option<Bound<'py, PyAny>> {
+    // SAFETY: the GIL is held, and the name is a C string. The reference is borrowed.
+    unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PySys_GetObject(name.as_ptr())) }
 }
 
 /// What a function of ours has returned. That it failed is shown, and changes nothing.

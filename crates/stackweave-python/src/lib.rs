@@ -89,6 +89,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(command::run_file, module)?)?;
     module.add_function(wrap_pyfunction!(command::run_call, module)?)?;
     module.add_function(wrap_pyfunction!(command::run_code, module)?)?;
+    module.add_function(wrap_pyfunction!(command::call_untraced, module)?)?;
     module.add_function(wrap_pyfunction!(python_frame_source::register_frame_source, module)?)?;
     module.add_function(wrap_pyfunction!(python_extra_frames::register_extra_frames, module)?)?;
     // PyO3 lists what it has added; the package lists what is public.
