@@ -150,7 +150,8 @@ raise Interrupted('now')
 ### traced_to_the_end
 import sys
 def shown(frame, event, argument):
-    if any(part in frame.f_code.co_filename for part in ('to_the_end', 'stackweave')): print(event, frame.f_code.co_name)
+    name = frame.f_code.co_filename
+    if 'to_the_end' in name or 'stackweave' in name: print(event, frame.f_code.co_name)
     return shown
 def f(): 1 / 0
 sys.settrace(shown)
@@ -159,7 +160,8 @@ f()
 ### profiled_to_the_end
 import sys
 def shown(frame, event, argument):
-    if any(part in frame.f_code.co_filename for part in ('to_the_end', 'stackweave')): print(event, frame.f_code.co_name)
+    name = frame.f_code.co_filename
+    if 'to_the_end' in name or 'stackweave' in name: print(event, frame.f_code.co_name)
 class Late:
     def __del__(self): pass
 late = Late()

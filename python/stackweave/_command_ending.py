@@ -75,7 +75,7 @@ def unrecorded(ended: Ended) -> Iterator[str]:
 
 
 def _has_strangers(path: str, found: list[str]) -> bool:
-    """Whether files of other runs have names like those of this one. Without glob: it needs the program's module `re`."""
+    """Whether files of other runs have names like those of this one. No glob: it needs the program's module `re`."""
     folder, name = os.path.split(path.removesuffix(".swv"))
     try:
         there = os.listdir(folder or ".")

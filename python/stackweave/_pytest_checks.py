@@ -142,7 +142,7 @@ class Check:
             yield from self._checked_for_leaks(self._leaks)
 
     def _unmeasured(self, why: str) -> Iterator[None]:
-        """Runs the test. A limit that can't be checked is not kept; where only peaks are listed, this one is missing."""
+        """Runs the test. A limit that can't be checked is not kept; where only peaks are listed, this is missing."""
         yield
         sentence = f"{self._item.name} is not measured: {why}"
         if self._limit is not None or self._leaks is not None:
