@@ -113,6 +113,8 @@ def _build(torch: Any, compiler: list[str], file: str) -> str:
                 done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=_plain_words())
                 if done.returncode == 0:
                     _native.copy_to_output(output, path, overwrite=True)
+                    # A file that it replaces may have had wider rights: what others can write is not loaded.
+                    os.chmod(path, 0o700)
                     say(f"it took {time.monotonic() - began:.1f} s, and is kept as {path}")
                     return path
                 failures.append(f"$ {shlex.join(command)}\n{done.stdout}{done.stderr}")
