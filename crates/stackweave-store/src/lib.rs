@@ -8,6 +8,7 @@ mod blob_index;
 mod blob_table;
 mod caller_hashes;
 mod cascade;
+mod frame_numbers;
 mod held;
 mod labels;
 mod lazy_block;

@@ -5,7 +5,7 @@
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::lazy_block::{LazyBlock, ZeroIsValid};
 
@@ -18,32 +18,45 @@ pub(crate) struct Numbered<T> {
     blocks: [LazyBlock<T>; BLOCKS],
     /// The next number that nobody has had; 0 when there are no more.
     next: AtomicU32,
-    /// A number that was taken and is not needed; 0: none.
-    spare: AtomicU32,
+    /// Numbers in a row that were taken and are not needed: the first, and above it how many; 0: none.
+    spare: AtomicU64,
 }
 
 impl<T: ZeroIsValid> Numbered<T> {
     /// Numbers begin with `first`, which is not 0.
     pub(crate) const fn starting_with(first: u32) -> Self {
-        Self { blocks: LazyBlock::doubling(FIRST_LENGTH), next: AtomicU32::new(first), spare: AtomicU32::new(0) }
+        Self { blocks: LazyBlock::doubling(FIRST_LENGTH), next: AtomicU32::new(first), spare: AtomicU64::new(0) }
     }
 
     /// A number that nobody has, and its value, which may be what was there when the number was given back; `None`
     /// if there is no memory, or no number left.
     pub(crate) fn take(&self) -> Option<(u32, &T)> {
-        let number = self.take_number()?;
-        let Some(value) = self.get_or_map(number) else {
-            self.give_back(number);
-            return None;
-        };
-        Some((number, value))
+        let number = self.take_run(1)?;
+        Some((number, self.get(number)?))
+    }
+
+    /// Returns the first of `count` numbers in a row that nobody has. Their values are mapped, and may be what was there
+    /// when they were given back. `None` if there is no memory, or there are not so many numbers left.
+    pub(crate) fn take_run(&self, count: u32) -> Option<u32> {
+        let first = self.take_numbers(count)?;
+        if (0..count).all(|place| self.get_or_map(first + place).is_some()) {
+            return Some(first);
+        }
+        self.give_back_run(first, count);
+        None
     }
 
     /// Takes back a number that nobody has seen.
     pub(crate) fn give_back(&self, number: u32) {
-        // If there is a spare one already, this one stays nobody's: two threads met in something new twice, before
-        // anything else was new.
-        let _ = self.spare.compare_exchange(0, number, Ordering::Release, Ordering::Relaxed);
+        self.give_back_run(number, 1);
+    }
+
+    /// Takes back numbers in a row that nobody has seen.
+    pub(crate) fn give_back_run(&self, first: u32, count: u32) {
+        // If there are spare ones already, these stay nobody's: two threads met in something new twice, before anything
+        // else was new.
+        let spare = u64::from(count) << 32 | u64::from(first);
+        let _ = self.spare.compare_exchange(0, spare, Ordering::Release, Ordering::Relaxed);
     }
 
     /// The value of a number; `None` if it lies where nothing is mapped.
@@ -61,15 +74,30 @@ impl<T: ZeroIsValid> Numbered<T> {
         self.blocks.iter().map(LazyBlock::mapped_bytes).sum()
     }
 
-    fn take_number(&self) -> Option<u32> {
-        if self.spare.load(Ordering::Relaxed) != 0 {
-            let spare = self.spare.swap(0, Ordering::Acquire);
-            if spare != 0 {
-                return Some(spare);
-            }
+    fn take_numbers(&self, count: u32) -> Option<u32> {
+        if let Some(first) = self.take_spare(count) {
+            return Some(first);
         }
-        let more = |next: u32| (next != 0).then(|| next.wrapping_add(1));
+        // After the last number comes 0.
+        let more = |next: u32| (next != 0 && count - 1 <= u32::MAX - next).then(|| next.wrapping_add(count));
         self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the word is taken apart")]
+    fn take_spare(&self, count: u32) -> Option<u32> {
+        if self.spare.load(Ordering::Relaxed) >> 32 < count.into() {
+            return None;
+        }
+        let spare = self.spare.swap(0, Ordering::Acquire);
+        let (first, spares) = (spare as u32, (spare >> 32) as u32);
+        let rest = spares.checked_sub(count);
+        match rest {
+            // Others took them meanwhile, and gave back fewer.
+            None if spares > 0 => self.give_back_run(first, spares),
+            Some(rest) if rest > 0 => self.give_back_run(first + count, rest),
+            _ => {}
+        }
+        rest.map(|_| first)
     }
 
     fn get_or_map(&self, number: u32) -> Option<&T> {
@@ -89,8 +117,6 @@ fn place(number: u32) -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU64;
-
     use super::*;
 
     #[test]
@@ -120,9 +146,20 @@ mod tests {
     }
 
     #[test]
+    fn numbers_in_a_row_are_given_out_again_in_parts() {
+        let numbered = Numbered::<AtomicU64>::starting_with(2);
+        assert_eq!(numbered.take_run(5), Some(2));
+        numbered.give_back_run(2, 5);
+        assert_eq!(numbered.take_run(6), Some(7), "there are not so many spare ones");
+        assert_eq!([2, 2, 2, 1].map(|count| numbered.take_run(count)), [Some(2), Some(4), Some(13), Some(6)]);
+        assert_eq!(numbered.last(), 14);
+    }
+
+    #[test]
     fn the_last_number_is_followed_by_none() {
         let numbered = Numbered::<AtomicU64>::starting_with(u32::MAX);
-        assert_eq!([0, 1, 2].map(|_| numbered.take_number()), [Some(u32::MAX), None, None]);
+        assert_eq!(numbered.take_numbers(2), None);
+        assert_eq!([0, 1, 2].map(|_| numbered.take_numbers(1)), [Some(u32::MAX), None, None]);
         assert_eq!(numbered.last(), u32::MAX);
     }
 }

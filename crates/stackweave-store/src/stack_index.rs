@@ -8,7 +8,7 @@
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use stackweave_core::StackId;
 
@@ -17,27 +17,23 @@ use crate::lazy_block::ZeroIsValid;
 use crate::stack_hash::StackHash;
 
 /// Two cache lines: with one, buckets overflow when the table is still half empty.
-const SLOTS: usize = 8;
+const SLOTS: usize = 10;
 /// 1 MiB.
 const FIRST_BUCKETS: usize = 1 << 13;
 /// 2^31 slots in all.
 const MORE_TABLES: usize = 15;
 
-/// A hash and its id. Goes through three states, each final but for the next:
-/// both words 0; `low` set, by whoever claimed the slot; `rest` set too, by whoever came first of those with
-/// this `low`, which need not be the one who claimed it.
-#[derive(Debug)]
-#[repr(C)]
-struct Slot {
-    /// The low part of the hash; 0: free.
-    low: AtomicU64,
-    /// The high part of the hash, and below it the id; 0: not known yet.
-    rest: AtomicU64,
-}
-
+/// Hashes and their ids. A slot is a hash and the id at the same place. It goes through three states, each final but for
+/// the next: both 0; the hash set, by whoever claimed the slot; the id set too, by whoever came first of those with this
+/// hash, which need not be the one who claimed it.
 #[derive(Debug)]
 #[repr(C, align(128))]
-struct Bucket([Slot; SLOTS]);
+struct Bucket {
+    /// What is kept of the hash; 0: free.
+    hashes: [AtomicU64; SLOTS],
+    /// 0: not known yet.
+    ids: [AtomicU32; SLOTS],
+}
 
 // SAFETY: numbers with any bits, aligned to less than a page.
 unsafe impl ZeroIsValid for Bucket {}
@@ -55,17 +51,15 @@ impl StackIndex {
     /// The id of the stack with this hash.
     #[inline]
     pub(crate) fn find(&self, hash: StackHash) -> Option<StackId> {
-        for bucket in self.cascade.mapped(hash.low) {
-            for slot in &bucket.0 {
-                // Acquire: what was written before the id was known, the stack's nodes, is seen by whoever
-                // gets it.
-                let (high, id) = parts(slot.rest.load(Ordering::Acquire));
-                // Once `rest` is set, so is `low`.
-                if high == hash.high && slot.low.load(Ordering::Relaxed) == hash.low && id.is_some() {
-                    return id;
+        for bucket in self.cascade.mapped(hash.bucket) {
+            for (kept, id) in bucket.hashes.iter().zip(&bucket.ids) {
+                if kept.load(Ordering::Relaxed) == hash.kept {
+                    // Acquire: what was written before the id was known, the stack's nodes, is seen by whoever
+                    // gets it.
+                    return StackId::new(id.load(Ordering::Acquire));
                 }
             }
-            if bucket.0[SLOTS - 1].low.load(Ordering::Relaxed) == 0 {
+            if bucket.hashes[SLOTS - 1].load(Ordering::Relaxed) == 0 {
                 return None;
             }
         }
@@ -75,7 +69,7 @@ impl StackIndex {
     /// Makes `id` the id of the stack with this hash, unless another thread gave it one first. Returns
     /// the id that stays; `None` if there is no memory.
     pub(crate) fn add(&self, hash: StackHash, id: StackId) -> Option<StackId> {
-        self.cascade.mapping(hash.low).flat_map(|bucket| &bucket.0).find_map(|slot| slot.settle(hash, id))
+        self.cascade.mapping(hash.bucket).find_map(|bucket| bucket.settle(hash.kept, id))
     }
 
     pub(crate) fn mapped_bytes(&self) -> usize {
@@ -83,33 +77,26 @@ impl StackIndex {
     }
 }
 
-impl Slot {
-    /// The id of `hash` in this slot, which is `id` if the slot was free; `None` if another hash has it.
-    fn settle(&self, hash: StackHash, id: StackId) -> Option<StackId> {
-        let mut low = self.low.load(Ordering::Relaxed);
-        if low == 0 {
-            let claim = self.low.compare_exchange(0, hash.low, Ordering::Relaxed, Ordering::Relaxed);
-            low = claim.err().unwrap_or(hash.low);
-        }
-        if low != hash.low {
-            return None;
-        }
-        let rest = u64::from(hash.high) << 32 | u64::from(id.get());
-        // Release: the id's node, and `low`, are seen by whoever sees the id.
-        match self.rest.compare_exchange(0, rest, Ordering::AcqRel, Ordering::Acquire) {
+impl Bucket {
+    /// The id of a hash in this bucket, which is `id` if there was room and none before; `None` if others have all slots.
+    fn settle(&self, hash: u64, id: StackId) -> Option<StackId> {
+        let mine = self.hashes.iter().position(|kept| claim(kept, hash))?;
+        // Release: the id's node is seen by whoever sees the id.
+        match self.ids[mine].compare_exchange(0, id.get(), Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Some(id),
-            Err(taken) => {
-                let (high, id) = parts(taken);
-                id.filter(|_| high == hash.high)
-            }
+            Err(taken) => StackId::new(taken),
         }
     }
 }
 
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the word is taken apart")]
-fn parts(rest: u64) -> (u32, Option<StackId>) {
-    ((rest >> 32) as u32, StackId::new(rest as u32))
+/// Takes a place for a hash if it is free. Returns whether the hash has it, be it by now or before.
+fn claim(kept: &AtomicU64, hash: u64) -> bool {
+    match kept.load(Ordering::Relaxed) {
+        0 => kept
+            .compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed)
+            .map_or_else(|other| other == hash, |_| true),
+        other => other == hash,
+    }
 }
 
 #[cfg(test)]
@@ -122,7 +109,7 @@ mod tests {
 
     /// Hashes that meet in bucket 5 of the first table, and part in the next.
     fn hash(number: u64) -> StackHash {
-        StackHash { low: number << 20 | 5, high: 7 }
+        StackHash { kept: number, bucket: number << 20 | 5 }
     }
 
     #[test]
@@ -151,9 +138,9 @@ mod tests {
     }
 
     #[test]
-    fn hashes_that_differ_in_their_high_part_only_are_told_apart() {
+    fn hashes_that_differ_in_their_bucket_only_are_told_apart() {
         let index = StackIndex::new();
-        let others: Vec<StackHash> = (0..12).map(|high| StackHash { high, ..hash(1) }).collect();
+        let others: Vec<StackHash> = (0..12).map(|bucket| StackHash { bucket, ..hash(1) }).collect();
         for (number, hash) in (20..).zip(&others) {
             assert_eq!(index.find(*hash), None);
             assert_eq!(index.add(*hash, id(number)), Some(id(number)));
@@ -164,14 +151,13 @@ mod tests {
     #[test]
     fn a_slot_whose_claimer_was_stopped_is_taken_over() {
         let index = StackIndex::new();
-        let claimed = &index.cascade.mapping(5).next().unwrap().0[0];
-        claimed.low.store(hash(1).low, Ordering::Relaxed);
+        let bucket = index.cascade.mapping(5).next().unwrap();
+        bucket.hashes[0].store(hash(1).kept, Ordering::Relaxed);
         assert_eq!(index.find(hash(1)), None);
-        assert_eq!(index.find(StackHash { high: 0, ..hash(1) }), None);
         assert_eq!(index.add(hash(2), id(2)), Some(id(2)));
         assert_eq!(index.add(hash(1), id(3)), Some(id(3)));
         // The claimer goes on, and takes the id that is there.
-        assert_eq!(claimed.settle(hash(1), id(1)), Some(id(3)));
+        assert_eq!(bucket.settle(hash(1).kept, id(1)), Some(id(3)));
         assert_eq!((index.find(hash(1)), index.find(hash(2))), (Some(id(3)), Some(id(2))));
     }
 }

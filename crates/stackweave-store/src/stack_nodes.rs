@@ -1,7 +1,10 @@
 //! The tree of stacks: a node for each, with its innermost frame and the stack of its callers.
 //!
-//! 16 bytes each, in blocks that grow and never move. A node is written before its id is given to
-//! anyone, and not again. Its words are atomic so that looking up an id that was never given is harmless.
+//! Nodes that were added together form a run: the callers of each but the first are the node before it. So a run is
+//! found by its first node, and the others need no entry in the index.
+//!
+//! 8 bytes each, in blocks that grow and never move. A node is written before its id is given to
+//! anyone, and not again. It is one atomic word, so that looking up an id that was never given is harmless.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -9,57 +12,86 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use stackweave_core::{RawFrame, StackId};
 
-use crate::lazy_block::ZeroIsValid;
+use crate::frame_numbers::FrameNumbers;
 use crate::numbered::Numbered;
 
-#[derive(Debug)]
-#[repr(C)]
-struct Node {
-    frame: AtomicU64,
-    /// The id of the callers' stack, and above it the number of frames. 0: nobody's node.
-    callers: AtomicU64,
-}
+/// The node is the first of a run.
+const FIRST: u64 = 1 << 63;
+const FRAME_SHIFT: u32 = 32;
 
-// SAFETY: numbers with any bits.
-unsafe impl ZeroIsValid for Node {}
+/// The ids of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) first: StackId,
+    pub(crate) last: StackId,
+}
 
 #[derive(Debug)]
 pub(crate) struct StackNodes {
-    nodes: Numbered<Node>,
+    frames: FrameNumbers,
+    /// [`FIRST`] or not, the number of the frame (31 bits), and the id of the callers' stack (32 bits). 0: nobody's node.
+    nodes: Numbered<AtomicU64>,
 }
 
 impl StackNodes {
     pub(crate) const fn new() -> Self {
-        Self { nodes: Numbered::starting_with(StackId::EMPTY.get() + 1) }
+        Self { frames: FrameNumbers::new(), nodes: Numbered::starting_with(StackId::EMPTY.get() + 1) }
     }
 
-    /// A node for `frame`, called from `callers`; `None` if there is no memory, or no id left.
-    pub(crate) fn add(&self, frame: RawFrame, callers: StackId) -> Option<StackId> {
-        let length = u64::from(self.len(callers)) + 1;
-        let (number, node) = self.nodes.take()?;
-        node.frame.store(frame.to_bits(), Ordering::Relaxed);
-        node.callers.store(length << 32 | u64::from(callers.get()), Ordering::Relaxed);
-        StackId::new(number)
-    }
-
-    /// Takes back a node whose id nobody has seen.
-    pub(crate) fn give_back(&self, id: StackId) {
-        if let Some(node) = self.nodes.get(id.get()) {
-            node.callers.store(0, Ordering::Relaxed);
+    /// Adds a run of nodes for these frames, innermost first, called from `callers`. Returns its ids; `None` if there is
+    /// no memory, no id left, or no frame.
+    pub(crate) fn add(&self, frames: &[RawFrame], callers: StackId) -> Option<Run> {
+        // A thread that fails here has taken no id.
+        frames.iter().try_for_each(|frame| self.frames.number(*frame).map(|_| ()))?;
+        let length = u32::try_from(frames.len()).ok().filter(|length| *length > 0)?;
+        let first = self.nodes.take_run(length)?;
+        let (mut above, mut flag) = (callers.get(), FIRST);
+        for (number, frame) in (first..).zip(frames.iter().rev()) {
+            let frame = u64::from(self.frames.number(*frame)?) << FRAME_SHIFT;
+            self.nodes.get(number)?.store(flag | frame | u64::from(above), Ordering::Relaxed);
+            (above, flag) = (number, 0);
         }
-        self.nodes.give_back(id.get());
+        Some(Run { first: StackId::new(first)?, last: StackId::new(above)? })
+    }
+
+    /// Takes back a run whose ids nobody has seen.
+    pub(crate) fn give_back(&self, run: Run) {
+        for number in run.first.get()..=run.last.get() {
+            if let Some(node) = self.nodes.get(number) {
+                node.store(0, Ordering::Relaxed);
+            }
+        }
+        self.nodes.give_back_run(run.first.get(), run.last.get() - run.first.get() + 1);
+    }
+
+    /// Returns the node that follows `id` in its run, and its frame. Others know `id`, and so the whole run.
+    pub(crate) fn next_in_run(&self, id: StackId) -> Option<(StackId, RawFrame)> {
+        let next = StackId::new(id.get().checked_add(1)?)?;
+        let node = self.word(next)?;
+        if node & FIRST != 0 || low(node) != id.get() {
+            return None;
+        }
+        Some((next, self.frame(node)?))
     }
 
     /// The innermost frame of a stack, and the stack of its callers; `None` for the empty stack.
     pub(crate) fn get(&self, id: StackId) -> Option<(RawFrame, StackId)> {
-        let node = self.nodes.get(id.get())?;
-        let callers = StackId::new(low(node.callers.load(Ordering::Relaxed)))?;
-        Some((RawFrame::from_bits(node.frame.load(Ordering::Relaxed))?, callers))
+        let node = self.word(id)?;
+        let callers = StackId::new(low(node))?;
+        Some((self.frame(node)?, callers))
     }
 
-    /// How many frames a stack has.
-    pub(crate) fn len(&self, id: StackId) -> u32 {
-        self.nodes.get(id.get()).map_or(0, |node| low(node.callers.load(Ordering::Relaxed) >> 32))
+    /// The stack of its callers; `None` for the empty stack.
+    pub(crate) fn callers(&self, id: StackId) -> Option<StackId> {
+        StackId::new(low(self.word(id)?))
+    }
+
+    fn word(&self, id: StackId) -> Option<u64> {
+        Some(self.nodes.get(id.get())?.load(Ordering::Relaxed))
+    }
+
+    fn frame(&self, node: u64) -> Option<RawFrame> {
+        self.frames.frame(low((node & !FIRST) >> FRAME_SHIFT))
     }
 
     /// The highest id that was taken.
@@ -68,7 +100,7 @@ impl StackNodes {
     }
 
     pub(crate) fn mapped_bytes(&self) -> usize {
-        self.nodes.mapped_bytes()
+        self.nodes.mapped_bytes() + self.frames.mapped_bytes()
     }
 }
 
@@ -87,18 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_two_words() {
-        assert_eq!(size_of::<Node>(), 16);
-    }
-
-    #[test]
     fn nodes_keep_what_they_were_given() {
         let nodes = StackNodes::new();
         let mut callers = StackId::EMPTY;
         for number in 0..20_000 {
-            let id = nodes.add(frame(number), callers).unwrap();
+            let id = nodes.add(&[frame(number)], callers).unwrap().last;
             assert_eq!(nodes.get(id), Some((frame(number), callers)));
-            assert_eq!(u64::from(nodes.len(id)), number + 1);
+            assert_eq!(nodes.callers(id), Some(callers));
             callers = id;
         }
         assert_eq!(nodes.last(), 20_001);
@@ -107,10 +134,28 @@ mod tests {
     #[test]
     fn a_node_that_was_given_back_is_given_out_again() {
         let nodes = StackNodes::new();
-        let id = nodes.add(frame(1), StackId::EMPTY).unwrap();
-        nodes.give_back(id);
-        assert_eq!((nodes.get(id), nodes.len(id)), (None, 0));
-        assert_eq!(nodes.add(frame(2), StackId::EMPTY), Some(id));
-        assert_eq!(nodes.get(id), Some((frame(2), StackId::EMPTY)));
+        let run = nodes.add(&[frame(1)], StackId::EMPTY).unwrap();
+        nodes.give_back(run);
+        assert_eq!((nodes.get(run.first), nodes.callers(run.first)), (None, None));
+        assert_eq!(nodes.add(&[frame(2)], StackId::EMPTY), Some(run));
+        assert_eq!(nodes.get(run.first), Some((frame(2), StackId::EMPTY)));
+    }
+
+    #[test]
+    fn a_run_is_followed_to_its_end_and_no_further() {
+        let nodes = StackNodes::new();
+        let callers = nodes.add(&[frame(1)], StackId::EMPTY).unwrap().last;
+        let run = nodes.add(&[frame(4), frame(3), frame(2)], callers).unwrap();
+        let behind = nodes.add(&[frame(5)], run.last).unwrap();
+        assert_eq!(behind.first.get(), run.last.get() + 1);
+        assert_eq!(nodes.get(run.first), Some((frame(2), callers)));
+        assert_eq!(nodes.next_in_run(callers), None, "another run begins there");
+        let second = nodes.next_in_run(run.first).unwrap();
+        assert_eq!(second.1, frame(3));
+        assert_eq!(nodes.next_in_run(second.0), Some((run.last, frame(4))));
+        assert_eq!(nodes.next_in_run(run.last), None, "the node behind it is of a run of its own");
+        nodes.give_back(behind);
+        nodes.give_back(run);
+        assert_eq!(nodes.next_in_run(run.first), None);
     }
 }

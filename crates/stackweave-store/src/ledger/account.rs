@@ -9,18 +9,18 @@ use super::figures::Figures;
 use super::high_water::HighWater;
 use super::sampling::{Scale, Weight};
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Account {
-    allocations: u64,
-    bytes: u64,
-    live_blocks: u64,
-    live_bytes: u64,
-    peak_blocks: u64,
-    peak_bytes: u64,
+    pub(super) allocations: u64,
+    pub(super) bytes: u64,
+    pub(super) live_blocks: u64,
+    pub(super) live_bytes: u64,
+    pub(super) peak_blocks: u64,
+    pub(super) peak_bytes: u64,
     /// The number of the peak that the two above are of.
-    peak: u64,
-    temporary: u64,
-    temporary_bytes: u64,
+    pub(super) peak: u64,
+    pub(super) temporary: u64,
+    pub(super) temporary_bytes: u64,
 }
 
 impl Account {

@@ -101,7 +101,7 @@ impl Ledger {
 
     /// The place that has this number.
     pub fn place_of(&self, place: PlaceId) -> Place {
-        self.places.get(place).place
+        self.places.get(place)
     }
 
     /// A thread takes a block.
@@ -146,12 +146,12 @@ impl Ledger {
             return self.recent.give(thread, address, Given::Unknown);
         };
         let weight = self.scale.weight(entry.size);
-        let was_temporary = self.recent.is_recent(self.places.get(entry.place).place.thread, address);
+        let was_temporary = self.recent.is_recent(self.places.get(entry.place).thread, address);
         self.recent.give(thread, address, Given::Block { entry, was_temporary });
         self.frees += 1;
         self.lose(entry.size, entry.place, weight);
         if was_temporary {
-            self.places.account(entry.place).count_temporary(weight);
+            self.places.update(entry.place, |account| account.count_temporary(weight));
             self.classes[class_of(entry.size)].count_temporary(weight);
         }
     }
@@ -197,7 +197,7 @@ impl Ledger {
         let is_whole = range.end - range.start == range.size && cut.left == [None; 2];
         let is_temporary = is_whole && self.recent.is_recent(self.place_of(range.place).thread, range.start);
         if is_temporary {
-            self.places.account(range.place).count_temporary(range.weight);
+            self.places.update(range.place, |account| account.count_temporary(range.weight));
             self.classes[class_of(range.size)].count_temporary(range.weight);
         }
         is_temporary
@@ -229,7 +229,7 @@ impl Ledger {
         self.frees -= 1;
         self.gain(self.now, entry.size, entry.place, weight);
         if was_temporary {
-            self.places.account(entry.place).uncount_temporary(weight);
+            self.places.update(entry.place, |account| account.uncount_temporary(weight));
             self.classes[class_of(entry.size)].uncount_temporary(weight);
         }
     }
@@ -241,7 +241,7 @@ impl Ledger {
         }
         self.gain(self.now, now.size, now.place, now.weight);
         if was_temporary {
-            self.places.account(now.place).uncount_temporary(now.weight);
+            self.places.update(now.place, |account| account.uncount_temporary(now.weight));
             self.classes[class_of(now.size)].uncount_temporary(now.weight);
         }
     }
@@ -275,7 +275,7 @@ impl Ledger {
 
     #[inline]
     fn count(&mut self, size: u64, place: PlaceId, weight: Weight) {
-        self.places.account(place).count(weight);
+        self.places.update(place, |account| account.count(weight));
         self.classes[class_of(size)].count(weight);
     }
 
@@ -283,10 +283,13 @@ impl Ledger {
     #[inline]
     fn gain(&mut self, ticks: u64, size: u64, place: PlaceId, weight: Weight) {
         let rises = self.sum.will_rise(weight.bytes);
-        for account in [self.places.account(place), &mut self.classes[class_of(size)]] {
-            account.keep_peak(&self.sum);
+        let sum = &self.sum;
+        let change = |account: &mut Account| {
+            account.keep_peak(sum);
             account.add((weight.blocks, weight.bytes));
-        }
+        };
+        self.places.update(place, change);
+        change(&mut self.classes[class_of(size)]);
         self.sum.add(ticks, (weight.blocks, weight.bytes), rises);
     }
 
@@ -294,11 +297,14 @@ impl Ledger {
     #[inline]
     fn gain_counted(&mut self, ticks: u64, size: u64, place: PlaceId, weight: Weight) {
         let rises = self.sum.will_rise(weight.bytes);
-        for account in [self.places.account(place), &mut self.classes[class_of(size)]] {
-            account.keep_peak(&self.sum);
+        let sum = &self.sum;
+        let change = |account: &mut Account| {
+            account.keep_peak(sum);
             account.count(weight);
             account.add((weight.blocks, weight.bytes));
-        }
+        };
+        self.places.update(place, change);
+        change(&mut self.classes[class_of(size)]);
         self.sum.add(ticks, (weight.blocks, weight.bytes), rises);
     }
 
@@ -306,10 +312,13 @@ impl Ledger {
     #[inline]
     fn lose(&mut self, size: u64, place: PlaceId, weight: Weight) {
         self.sum.leave_peak();
-        for account in [self.places.account(place), &mut self.classes[class_of(size)]] {
-            account.keep_peak(&self.sum);
+        let sum = &self.sum;
+        let change = |account: &mut Account| {
+            account.keep_peak(sum);
             account.subtract((weight.blocks, weight.bytes));
-        }
+        };
+        self.places.update(place, change);
+        change(&mut self.classes[class_of(size)]);
         self.sum.subtract((weight.blocks, weight.bytes));
     }
 
@@ -317,7 +326,7 @@ impl Ledger {
         self.lose(cut.before.size, cut.before.place, cut.before.weight);
         for piece in cut.left.iter().flatten() {
             let weight = (piece.weight.blocks, piece.weight.bytes);
-            self.places.account(piece.place).add(weight);
+            self.places.update(piece.place, |account| account.add(weight));
             self.classes[class_of(piece.size)].add(weight);
             self.sum.add(self.now, weight, false);
         }
@@ -343,8 +352,7 @@ impl Ledger {
     /// Returns the places from this number on that something was taken at, with their numbers.
     pub fn places_from(&self, first: usize) -> impl Iterator<Item = (usize, Place, Figures)> {
         let records = self.places.iter().enumerate().skip(first);
-        let places =
-            records.map(|(number, record)| (number, record.place, record.account.figures(&self.sum, self.scale)));
+        let places = records.map(|(number, (place, account))| (number, place, account.figures(&self.sum, self.scale)));
         places.filter(|(_, _, figures)| *figures != Figures::default())
     }
 

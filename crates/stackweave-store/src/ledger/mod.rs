@@ -32,6 +32,7 @@ mod prefetch_x86_64;
 mod ranges;
 mod recent;
 mod sampling;
+mod small_account;
 
 #[cfg(target_os = "linux")]
 use large_pages_linux::prefer_large_pages;

@@ -4,15 +4,16 @@
 
 use super::account::Account;
 use super::figures::Place;
+use super::small_account::SmallAccount;
 
 /// The number of a place in its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlaceId(pub(super) u32);
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
-    pub(super) place: Place,
-    pub(super) account: Account,
+struct Record {
+    place: Place,
+    figures: SmallAccount,
 }
 
 /// Places in the order in which they came. The first is no place in particular: that of what could not be told apart, because
@@ -20,7 +21,9 @@ pub(super) struct Record {
 #[derive(Debug)]
 pub(super) struct Places {
     records: Vec<Record>,
-    /// Numbers of records, by hash; 0 where there is none. Half of it stays empty.
+    /// Figures that are too large for their record.
+    large: Vec<Account>,
+    /// Numbers of records, by hash; 0 where there is none. A quarter of it stays empty.
     index: Vec<u32>,
     last: (Place, PlaceId),
     pub(super) is_incomplete: bool,
@@ -34,9 +37,15 @@ const PATIENCE: u32 = 1 << 12;
 
 impl Places {
     pub(super) fn new() -> Self {
-        let nowhere = Record { place: Place::default(), account: Account::default() };
-        let last = (Place::default(), PlaceId(0));
-        Self { records: vec![nowhere], index: vec![0; FIRST_INDEX], last, is_incomplete: false, patience: 0 }
+        let nowhere = Record { place: Place::default(), figures: SmallAccount::default() };
+        Self {
+            records: vec![nowhere],
+            large: Vec::new(),
+            index: vec![0; FIRST_INDEX],
+            last: (Place::default(), PlaceId(0)),
+            is_incomplete: false,
+            patience: 0,
+        }
     }
 
     /// The number of a place, a new one if it is new.
@@ -71,8 +80,8 @@ impl Places {
             self.patience = if self.patience == 0 { PATIENCE } else { self.patience };
             return PlaceId(0);
         };
-        self.records.push(Record { place, account: Account::default() });
-        if self.records.len() * 2 > self.index.len() {
+        self.records.push(Record { place, figures: SmallAccount::default() });
+        if is_crowded(self.records.len(), self.index.len()) {
             self.grow_index();
         } else {
             self.index[slot] = number;
@@ -82,7 +91,8 @@ impl Places {
 
     /// Makes room for one more record, and for the index that it needs.
     fn has_room(&mut self) -> bool {
-        let index = if (self.records.len() + 1) * 2 > self.index.len() { self.index.len() } else { 0 };
+        let is_crowded = is_crowded(self.records.len() + 1, self.index.len());
+        let index = if is_crowded { self.index.len() } else { 0 };
         self.records.try_reserve(1).is_ok() && self.index.try_reserve(index).is_ok()
     }
 
@@ -110,22 +120,51 @@ impl Places {
     }
 
     #[inline]
-    pub(super) fn get(&self, place: PlaceId) -> &Record {
-        &self.records[place.0 as usize]
+    pub(super) fn get(&self, place: PlaceId) -> Place {
+        self.records[place.0 as usize].place
     }
 
+    /// Changes the figures of a place.
     #[inline]
-    pub(super) fn account(&mut self, place: PlaceId) -> &mut Account {
-        &mut self.records[place.0 as usize].account
+    pub(super) fn update(&mut self, place: PlaceId, change: impl FnOnce(&mut Account)) {
+        let record = &mut self.records[place.0 as usize];
+        match record.figures.get() {
+            Err(large) => change(&mut self.large[large]),
+            Ok(mut account) => {
+                change(&mut account);
+                match SmallAccount::of(&account) {
+                    Some(small) => record.figures = small,
+                    None => self.move_out(place, account),
+                }
+            }
+        }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Record> {
-        self.records.iter()
+    #[cold]
+    fn move_out(&mut self, place: PlaceId, account: Account) {
+        let number = u32::try_from(self.large.len()).ok().filter(|_| self.large.try_reserve(1).is_ok());
+        let Some(number) = number else {
+            self.is_incomplete = true;
+            return;
+        };
+        self.large.push(account);
+        self.records[place.0 as usize].figures = SmallAccount::elsewhere(number);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Place, Account)> {
+        let account = |record: &Record| record.figures.get().unwrap_or_else(|large| self.large[large]);
+        self.records.iter().map(move |record| (record.place, account(record)))
     }
 
     pub(super) fn bytes_used(&self) -> usize {
-        self.records.capacity() * size_of::<Record>() + self.index.capacity() * size_of::<u32>()
+        let accounts = self.records.capacity() * size_of::<Record>() + self.large.capacity() * size_of::<Account>();
+        accounts + self.index.capacity() * size_of::<u32>()
     }
+}
+
+/// Whether so many records need a larger index.
+fn is_crowded(records: usize, index: usize) -> bool {
+    records * 4 > index * 3
 }
 
 #[cfg(test)]
@@ -141,7 +180,7 @@ mod tests {
         let mut places = Places::new();
         let numbers: Vec<PlaceId> = (0..10_000).map(|number| places.intern(place(number))).collect();
         assert!((0..10_000).all(|number| places.intern(place(number)) == numbers[number as usize]));
-        assert!((0..10_000).all(|number| places.get(numbers[number as usize]).place == place(number)));
+        assert!((0..10_000).all(|number| places.get(numbers[number as usize]) == place(number)));
         assert!(!places.is_incomplete);
     }
 
@@ -150,5 +189,18 @@ mod tests {
         let mut places = Places::new();
         assert_eq!(places.intern(place(50)), PlaceId(1));
         assert_eq!(places.intern(Place::default()), PlaceId(0));
+    }
+
+    #[test]
+    fn figures_that_grow_large_stay_with_their_place() {
+        let mut places = Places::new();
+        let ids: Vec<PlaceId> = (1..=3).map(|number| places.intern(place(number))).collect();
+        for round in 1..=100_000 {
+            places.update(ids[1], |account| account.allocations += 1);
+            places.update(ids[round % 2 * 2], |account| account.bytes += 1);
+        }
+        let figures: Vec<(u64, u64)> = places.iter().map(|(_, account)| (account.allocations, account.bytes)).collect();
+        assert_eq!(figures, [(0, 0), (0, 50_000), (100_000, 0), (0, 50_000)]);
+        assert_eq!(places.large.len(), 1);
     }
 }
