@@ -1,6 +1,6 @@
 //! Keeps the ledgers of a recording: on its writer's thread, from the events as they are written.
 //!
-//! Its memory: 21 to 43 bytes for each live block, 100 for each place, what waits for its turn (64 MiB at most, as much as
+//! Its memory: 21 to 43 bytes for each live block, 50 to 55 for each place, what waits for its turn (64 MiB at most, as much as
 //! threads record in one round of the writer), and 120 bytes for each place while a snapshot is written.
 
 use std::any::Any;
