@@ -139,6 +139,25 @@ fn a_million_stacks_keep_their_ids_and_few_bytes() {
     assert!(bytes <= 100, "{bytes} bytes of address space for each stack");
 }
 
+/// Callers that nobody else has take no room in the index, and are found all the same.
+#[test]
+fn stacks_of_few_different_frames_share_what_frames_take() {
+    const STACKS: u64 = 100_000;
+    let table = StackTable::new();
+    let frame = |address: u64| RawFrame::native(CodeAddress::return_address(0x40_0000 + address * 8));
+    let stack = |number: u64| [frame(1), frame(2), frame(3), frame(number % 1000), frame(1000 + number / 1000)];
+    let ids: Vec<StackId> = (0..STACKS).filter_map(|number| table.intern(&stack(number))).collect();
+    assert!((0..).zip(&ids).all(|(number, id)| table.frames(*id).eq(stack(number))));
+    let stats = table.stats();
+    let bytes = (stats.tree_bytes + stats.index_bytes) as u64 / STACKS;
+    assert!(bytes <= 130, "{bytes} bytes of address space for each stack");
+    for (number, id) in (0..).zip(&ids) {
+        let callers = table.intern(&stack(number)[1..]);
+        assert_eq!((callers, table.len(*id)), (table.parent(*id), 5));
+    }
+    assert_eq!(table.stats().stacks, stats.stacks, "the callers had nodes already");
+}
+
 #[test]
 fn very_deep_stacks_are_stacks_too() {
     let table = StackTable::new();
