@@ -81,6 +81,9 @@ fn record_without_memory(folder: &Path) {
     let other = thread::spawn({
         let recorder = recorder.clone();
         move || {
+            // Whatever the channels and this thread need of the allocator, they have before memory is short.
+            wait.recv().unwrap();
+            tell.send(()).unwrap();
             wait.recv().unwrap();
             (0..10).for_each(|which| recorder.record(mark, &[1, which]));
             tell.send(()).unwrap();
@@ -88,6 +91,8 @@ fn record_without_memory(folder: &Path) {
             recorder.record(mark, &[1, 10]);
         }
     });
+    go.send(()).unwrap();
+    told.recv().unwrap();
     recorder.flush().unwrap();
     // Enough for what a thread needs to be known, not enough for a buffer.
     limit_address_space(24 << 10);
