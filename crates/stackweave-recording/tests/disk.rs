@@ -193,7 +193,10 @@ fn fill_the_disk(path: &Path) {
     assert_eq!(summary.lost[&LossReason::WriteFailed], lost);
     assert!(summary.error.unwrap().contains("File too large"));
     let newest: Vec<u64> = read.events[&1].iter().rev().take(1_000).map(|event| event.words[1]).collect();
-    assert!(newest.into_iter().rev().eq((recorded..recorded + 1_000).map(noise)), "it goes on where there is room again");
+    assert!(
+        newest.into_iter().rev().eq((recorded..recorded + 1_000).map(noise)),
+        "it goes on where there is room again"
+    );
 }
 
 #[test]
