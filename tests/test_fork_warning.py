@@ -6,7 +6,7 @@ import sys
 import tempfile
 import unittest
 
-#: Prints how many warnings each fork gave, of a process with one thread, of its child, and of a process with two threads.
+#: Prints how many warnings each fork gave: of a process with one thread, of its child, of a process with two threads.
 PROGRAM = """
 import os, sys, threading, warnings
 def fork(inside):

@@ -40,8 +40,8 @@ class Footprint(RecordingCase):
         os.unlink(self.path)
         most, said = self.peak(*command, program, str(DEPTH))
         self.assertIn("allocations", said, "the summary is made in the same process")
-        # The tree of stacks and its index, the figures of each stack, and the numbers of stacks in the file: 190 bytes for
-        # each place. A second copy of all figures at the end, or an index entry for each node, exceeds the limit.
+        # The tree of stacks and its index, the figures of each stack, and the numbers of stacks in the file: 190 bytes
+        # for each place. A second copy of all figures at the end, or an index entry for each node, exceeds the limit.
         self.assertLess((most - least) / PLACES, 280, (plain, least, most))
         self.assertLess(most - plain, 100 * MEGABYTE)
 

@@ -1,7 +1,7 @@
 """What files of others may not do to the one who reads them."""
 
-import cProfile
 import contextlib
+import cProfile
 import io
 import marshal
 import os
@@ -98,7 +98,9 @@ class Printable(unittest.TestCase):
     def test_nothing_that_a_terminal_obeys_stays(self):
         hostile = "a\x1b]0;t\x07\r\tb\x9b31m\u202e\u2066\u2069\u200e\u200f\u2028c\x7f\nd \u00fc\u65e5"
         cleaned = printable(hostile)
-        self.assertIsNone(re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", cleaned))
+        self.assertIsNone(
+            re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", cleaned)
+        )
         self.assertEqual(len(cleaned), len(hostile))
         self.assertTrue(cleaned.endswith("\nd \u00fc\u65e5"))
 

@@ -1,7 +1,7 @@
 """Python's warning about forks in a process with several threads, where all threads but one are Stackweave's.
 
-From 3.12 on, os.fork() warns if the kernel counts more than one thread. The threads of a recording count, so a program would
-see a warning that it does not get without the recording, and a forked child would import modules to show it.
+From 3.12 on, os.fork() warns if the kernel counts more than one thread. The threads of a recording count, so a program
+would see a warning that it does not get without the recording, and a forked child would import modules to show it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _filter = ("ignore", _Warning(), DeprecationWarning, None, 0)
 def before_fork() -> None:
     """Has the warning ignored that a fork is about to give, if it is due to our threads alone.
 
-    Some versions of Python warn before they call what is registered for the parent, others after it: so the warning itself
-    ends this, and the program finds the filters that it has set.
+    Some versions of Python warn before they call what is registered for the parent, others after it: so the
+    warning itself ends this, and the program finds the filters that it has set.
     """
     forget()
     if sys.version_info >= (3, 12) and _is_due_to_us():
@@ -54,7 +54,7 @@ def _filters() -> list[object]:
 
 
 def _is_due_to_us() -> bool:
-    """Whether there are threads of ours, and no more than one other. Not if that can't be known: the warning then stays."""
+    """Whether there are threads of ours, and no more than one other. If that can't be known, the warning stays."""
     try:
         tasks = [_is_ours(task) for task in os.listdir(_TASKS)]
     except OSError:
