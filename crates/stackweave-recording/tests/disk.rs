@@ -170,12 +170,12 @@ fn fill_the_disk(path: &Path) {
         }
     };
     limit(300_000);
-    let mut recorded = 100_000;
-    record(recorded);
+    let mut many = 100_000;
+    record(many);
     // What was left for this flush may have been so little that it fitted.
     while recorder.flush().is_ok() {
         record(1_000);
-        recorded += 1_000;
+        many += 1_000;
     }
     assert!(fs::metadata(path).unwrap().len() <= 300_000);
     let during = Read::whole(path);
@@ -189,14 +189,11 @@ fn fill_the_disk(path: &Path) {
     let summary = recorder.stop();
     let read = Read::whole(path);
     assert_eq!(read.end.map(|end| (end.events, end.lost)), Some((read.count(), lost)));
-    assert_eq!((read.lost(LossReason::WriteFailed), read.count() + lost), (lost, recorded + 1_000));
+    assert_eq!((read.lost(LossReason::WriteFailed), read.count() + lost), (lost, many + 1_000));
     assert_eq!(summary.lost[&LossReason::WriteFailed], lost);
     assert!(summary.error.unwrap().contains("File too large"));
     let newest: Vec<u64> = read.events[&1].iter().rev().take(1_000).map(|event| event.words[1]).collect();
-    assert!(
-        newest.into_iter().rev().eq((recorded..recorded + 1_000).map(noise)),
-        "it goes on where there is room again"
-    );
+    assert!(newest.into_iter().rev().eq((many..many + 1_000).map(noise)), "it goes on where there is room again");
 }
 
 #[test]
