@@ -14,6 +14,9 @@ use core::ptr;
 const BYTES: usize = 256 << 10;
 /// Nothing is mapped below: what needs more ends the program, in place of overwriting other memory.
 const GUARD: usize = 4096;
+/// What stays free above the first frame. A callee may read where arguments on the stack would be, whether there are any or
+/// not: glibc's `syscall` always reads a seventh one, which lies above the frame that called `work` by a jump.
+const ABOVE: usize = 128;
 
 /// Runs `work` on a stack of its own; on this one if there is no memory.
 pub(crate) fn on_own_stack<Work: FnOnce()>(work: Work) {
@@ -75,7 +78,7 @@ impl Memory {
     }
 
     fn top(&self) -> *mut c_void {
-        self.0.wrapping_byte_add(BYTES)
+        self.0.wrapping_byte_add(BYTES - ABOVE)
     }
 }
 
@@ -89,6 +92,15 @@ impl Drop for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lies_above_the_first_frame_can_be_read() {
+        let memory = Memory::map().unwrap();
+        assert_eq!(memory.top().addr() % 16, 0);
+        let above = memory.top().cast::<[u64; ABOVE / 8]>();
+        // SAFETY: that many bytes of the memory are left free.
+        assert_eq!(unsafe { above.read_volatile() }, [0; ABOVE / 8], "fresh memory");
+    }
 
     #[test]
     fn work_runs_elsewhere_and_comes_back() {
