@@ -129,3 +129,15 @@ class MemoryCase(RecordingCase):
     def run_program(self, code, *arguments, **expected):
         """As run_script(), after the usual begin."""
         return self.run_script(BEGIN + code, library_path(), *arguments, **expected)
+
+
+def history_frames(history, stack):
+    """The frames of a stack of memory_history(), innermost first: their names and kinds."""
+    stacks = history["stacks"]
+    rows = {name: memoryview(stacks[name]).cast("I").tolist() for name in ("stack", "callers", "frame")}
+    callers_and_frame = dict(zip(rows["stack"], zip(rows["callers"], rows["frame"])))
+    found = []
+    while stack:
+        stack, frame = callers_and_frame[stack]
+        found.append((stacks["names"][frame], stacks["kinds"][frame]))
+    return found

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import stackweave
+from tests.memory_support import history_frames
 from tests.recordings import RecordingCase
 from tests.support import ROOT
 
@@ -121,7 +122,7 @@ class OracleTest(RecordingCase):
     def recorded(self, **environment):
         self.run_script(PROGRAM + RECORDED, **environment)
         memory = stackweave.open(self.path).memory()
-        return memory._files.memory_history(memory._selection, memory._query)
+        return memory._files.memory_history(memory._selection, memory._query, True)
 
     def test_a_python_program_is_recorded_as_it_is_counted(self):
         counted, history = self.counted(), self.recorded()
@@ -136,8 +137,7 @@ class OracleTest(RecordingCase):
         found = set()
         for size, stack in zip(column(history, "size", "Q"), column(history, "stack", "I")):
             if size >= LEAST:
-                frames = history["stacks"][stack].frames
-                found.add(next(frame.name for frame in frames if frame.kind == "python"))
+                found.add(next(name for name, kind in history_frames(history, stack) if kind == "python"))
         self.assertEqual(found, names)
 
     def test_so_it_is_beside_any_allocator(self):
