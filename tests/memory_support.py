@@ -132,12 +132,12 @@ class MemoryCase(RecordingCase):
 
 
 def history_frames(history, stack):
-    """The frames of a stack of memory_history(), innermost first: their names and kinds."""
+    """The frames of a stack of memory_history(), innermost first: their plain names and kinds."""
     stacks = history["stacks"]
     rows = {name: memoryview(stacks[name]).cast("I").tolist() for name in ("stack", "callers", "frame")}
     callers_and_frame = dict(zip(rows["stack"], zip(rows["callers"], rows["frame"])))
     found = []
     while stack:
         stack, frame = callers_and_frame[stack]
-        found.append((stacks["names"][frame], stacks["kinds"][frame]))
+        found.append((stacks["names"][frame].rpartition(".")[2], stacks["kinds"][frame]))
     return found
