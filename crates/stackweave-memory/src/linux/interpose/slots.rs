@@ -41,6 +41,9 @@ fn holding(module: &Module<'_>, slot: Slot, function: &Led, value: u64) -> Holdi
     } else if slot.binding == Binding::ByCall && module.runs(value) && Some(value) != slot.own_definition {
         let prefers_its_own = slot.own_definition.is_some_and(|own| own != function.definition);
         if prefers_its_own || any_deep_binding() { Holding::Uncertain } else { Holding::Unbound }
+    } else if slot.binding == Binding::ByCall && module.runs(module.base.wrapping_add(value)) {
+        // As in the file: the loader has mapped the module, and not relocated it yet.
+        Holding::Uncertain
     } else if slot.binding == Binding::InVariable {
         Holding::Changed
     } else {
