@@ -54,7 +54,10 @@ class Page(RecordingCase):
             with self.subTest(command):
                 self.run_here("-m", *shlex.split(command))
         opened = stackweave.open(os.path.join(self.folder, "prices.16596.swv"))
-        self.assertEqual((calls_of(opened, "parse"), calls_of(opened, "loads")), (20_000, 20_000))
+        # The program's own imports are recorded, too, and compile patterns by a function of that name.
+        costs = [cost for cost in opened.top(all=True) if (cost.file or "").endswith("prices.py")]
+        self.assertEqual({cost.function: cost.calls for cost in costs}["parse"], 20_000)
+        self.assertEqual(calls_of(opened, "loads"), 20_000)
 
     def test_the_python_runs(self):
         shown = self.run_here("-c", self.code).stdout.splitlines()
