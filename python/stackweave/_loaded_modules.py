@@ -19,6 +19,10 @@ _PACKAGE = __name__.partition(".")[0]
 _SHARED = frozenset({"logging", "threading"})
 
 
+#: What was removed, so that nothing of it is freed: what the interpreter keeps of a module may outlive the module itself.
+_unloaded: list[ModuleType] = []
+
+
 def names_at_start() -> frozenset[str]:
     """The modules that the interpreter had loaded when it began to run this command.
 
@@ -37,7 +41,7 @@ def unload(kept: Collection[str]) -> None:
         if name in kept or name in sys.builtin_module_names or name.partition(".")[0] == _PACKAGE:
             continue
         if name not in _SHARED or _has_another(name, module):
-            del sys.modules[name]
+            _unloaded.append(sys.modules.pop(name))
 
 
 def _has_another(name: str, module: ModuleType) -> bool:
