@@ -19,7 +19,7 @@ _PACKAGE = __name__.partition(".")[0]
 _SHARED = frozenset({"logging", "threading"})
 
 
-#: What was removed, so that nothing of it is freed: what the interpreter keeps of a module may outlive the module itself.
+#: What was removed, so that nothing of it is freed: the interpreter may keep pointers into it.
 _unloaded: list[ModuleType] = []
 
 
