@@ -128,7 +128,8 @@ struct LinkMap {
 /// components and dots.
 fn unique_path(file: &File, address: usize) -> String {
     let bits = (0..usize::BITS - address.leading_zeros()).map(|bit| if address >> bit & 1 == 0 { "/" } else { "/." });
-    format!("{OPEN_FILES}{}/{}", bits.collect::<String>(), file.as_raw_fd())
+    // By its number, not by "self": a debugger opens the path of a loaded object, and would get a file of its own.
+    format!("/proc/{}/fd{}/{}", std::process::id(), bits.collect::<String>(), file.as_raw_fd())
 }
 
 /// Has the loader load the object; returns the distance of its thread-local memory. `address` is one that no other copy has.
