@@ -28,9 +28,17 @@ os.write(1, b"ready\\n")
 while True:
     time.sleep(60)
 """
-#: Workers of a pool, which are ended by SIGTERM.
+#: Workers of a pool, which are ended by SIGTERM: each of them has begun a task then that would go on.
 POOL = """
-import ctypes, multiprocessing, sys
+import ctypes, multiprocessing, sys, time
+
+def share(barrier):
+    global both_wait
+    both_wait = barrier
+
+def hold():
+    both_wait.wait()
+    time.sleep(600)
 
 def work(number):
     library = ctypes.CDLL(sys.argv[1])
@@ -41,8 +49,12 @@ def work(number):
 
 if __name__ == "__main__":
     context = multiprocessing.get_context(sys.argv[2])
-    with context.Pool(2) as pool:
+    barrier = context.Barrier(3)
+    with context.Pool(2, share, [barrier]) as pool:
         print(sum(pool.map(work, range({calls}), chunksize=10)))
+        for _ in range(2):
+            pool.apply_async(hold)
+        barrier.wait()
         processes = list(pool._pool)
     for process in processes:
         process.join()

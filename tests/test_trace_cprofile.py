@@ -93,11 +93,6 @@ def counted(main):
 class SameAsCProfile(TraceCase):
     maxDiff = 4000
 
-    def each_mechanism(self):
-        """Without the evaluation hook where it is not asked for each frame, and therefore not chosen: early 3.11."""
-        usual = self.trace(lambda: None).tracer_stats()["mechanism"]
-        return (mechanism for mechanism in super().each_mechanism() if mechanism != "eval" or usual == "eval")
-
     def assert_same(self, ours, theirs):
         for mine, other in zip(of_program(ours), of_program(theirs)):
             self.assertEqual(differences(mine, other), {})
@@ -108,7 +103,7 @@ class SameAsCProfile(TraceCase):
             main = load(name).main
             main()
             theirs = counted(main)
-            for mechanism in self.each_mechanism():
+            for mechanism in self.each_complete_mechanism():
                 with self.subTest(program=name):
                     trace = self.trace(main, mechanism=mechanism)
                     self.assert_same(Counts.from_stats(trace.stats()), theirs)
@@ -121,7 +116,7 @@ class SameAsCProfile(TraceCase):
             main = load(name).main
             main()
             theirs = Counts.from_profiler(profile(main, builtins=True), native_or_code_key)
-            for mechanism in self.each_mechanism():
+            for mechanism in self.each_complete_mechanism():
                 if mechanism == "eval":
                     continue
                 with self.subTest(program=name):
@@ -134,7 +129,7 @@ class SameAsCProfile(TraceCase):
         program.main()
         theirs = reference(program.main).counts.of(program.__file__)
         self.assertEqual(theirs[0]["fibonacci"], (34, 6))
-        for mechanism in self.each_mechanism():
+        for mechanism in self.each_complete_mechanism():
             functions, edges = Counts.from_stats(self.trace(program.main, mechanism=mechanism).stats()).of(
                 program.__file__
             )
@@ -151,7 +146,7 @@ class SameAsCProfile(TraceCase):
 
             main()
             theirs = counted(main)
-            for mechanism in self.each_mechanism():
+            for mechanism in self.each_complete_mechanism():
                 with self.subTest(seed=seed):
                     self.assert_same(Counts.from_stats(self.trace(main, mechanism=mechanism).stats()), theirs)
 

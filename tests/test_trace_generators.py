@@ -73,7 +73,7 @@ class Thrown(TraceCase):
         profile.runcall(main)
         expected = calls(pstats.Stats(profile).stats)
         self.assertEqual((expected["waits"], expected["goes_on"]), (2, 3))
-        for mechanism in self.each_mechanism():
+        for mechanism in self.each_complete_mechanism():
             trace = self.trace(main, mechanism=mechanism)
             self.assertEqual(calls(trace.stats().stats), expected)
             self.assertEqual(trace.tracer_stats()["repairs"], 0)

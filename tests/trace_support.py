@@ -303,6 +303,11 @@ class TraceCase(RecordingCase):
             yield self.mechanism
         self.mechanism = "auto"
 
+    def each_complete_mechanism(self):
+        """Without the evaluation hook where CPython does not call it for each frame: early 3.11 does not by default."""
+        usual = self.trace(lambda: None).tracer_stats()["mechanism"]
+        return (mechanism for mechanism in self.each_mechanism() if mechanism != "eval" or usual == "eval")
+
     def _formatMessage(self, msg, standardMsg):
         return f"{super()._formatMessage(msg, standardMsg)} (mechanism: {self.mechanism})"
 

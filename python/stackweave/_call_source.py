@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc as garbage
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from . import _native
+from . import _loaded_modules, _native
 from ._described_calls import DescribedCalls
 from ._native import StackweaveError
 from ._trace_options import optional_flag, patterns_of, tracer_options
@@ -79,7 +79,7 @@ class CallSource:
 
     def begin(self) -> None:
         if self._tracer is not None:
-            self._tracer.start()
+            _loaded_modules.with_shared(self._tracer.start)
 
     def end(self) -> None:
         tracer = self._tracer
@@ -105,7 +105,7 @@ class CallSource:
 
     def resume(self) -> None:
         if self._tracer is not None:
-            self._tracer.resume()
+            _loaded_modules.with_shared(self._tracer.resume)
 
     def forked(self) -> None:
         self._described.forked()

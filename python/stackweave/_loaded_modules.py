@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from types import ModuleType
 
 _PACKAGE = __name__.partition(".")[0]
@@ -42,6 +42,22 @@ def unload(kept: Collection[str]) -> None:
             continue
         if name not in _SHARED or _has_another(name, module):
             _unloaded.append(sys.modules.pop(name))
+
+
+def with_shared(start: Callable[[], object]) -> None:
+    """Starts a recorder that imports the modules that it hooks. Nothing is called after it, as that would be recorded."""
+    removed = [module for module in _unloaded if module.__name__ in _SHARED]
+    of_program = [(module.__name__, sys.modules.get(module.__name__)) for module in removed]
+    for module in removed:
+        sys.modules[module.__name__] = module
+    try:
+        start()
+    finally:
+        for name, other in of_program:
+            if other is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = other
 
 
 def _has_another(name: str, module: ModuleType) -> bool:
