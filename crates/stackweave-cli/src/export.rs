@@ -87,7 +87,9 @@ fn format(arguments: &Export) -> Result<Format, Failure> {
         return name.parse().map_err(Failure::arguments);
     }
     let Some(output) = &arguments.output else {
-        return Err(Failure::arguments("say a format with --format, or a file with --output whose name tells it"));
+        return Err(Failure::arguments(
+            "name a format with --format, or a file with --output whose name ends with the format's suffix",
+        ));
     };
     Format::of_path(output).ok_or_else(|| {
         let (path, names) = (output.display(), Format::names());

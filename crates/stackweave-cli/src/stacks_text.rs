@@ -94,8 +94,8 @@ fn rows(stacks: &ProcessStacks, thread: &ThreadStack, all: bool) -> Vec<Row> {
     thread.frames.iter().zip(shown).filter(|(_, is_shown)| *is_shown).map(|(frame, _)| row(frame)).collect()
 }
 
-/// Says of each frame, innermost first, whether it is shown. Where the thread is has to be seen, whoever's code that is: the
-/// innermost frame that is not the interpreter's own always is, and so is the innermost one of an interpreted function.
+/// Decides for each frame, innermost first, whether it is shown. The reader must see where the thread is: the innermost frame
+/// that is not the interpreter's own is always shown, and so is the innermost one of an interpreted function.
 fn shown(origins: &[Origin], kinds: &[FrameKind], all: bool) -> Vec<bool> {
     let view = View { show_all: all, ..View::default() };
     let mut is_library = false;

@@ -1,4 +1,4 @@
-//! Commands that write: they destroy nothing that they did not create, and write to standard output where that is asked for.
+//! Commands that write: they destroy nothing that they did not create, and write to standard output if the path says so.
 #![allow(clippy::unwrap_used, reason = "a helper that can't do its work fails the test")]
 
 mod common;

@@ -13,10 +13,10 @@ use crate::budget::{Budget, LimitPassed};
 use crate::error::{ExportError, TooLarge};
 use crate::format::Format;
 use crate::formats;
+use crate::included_sources::IncludedSources;
 use crate::options::ExportOptions;
 use crate::output::{write_file, write_folder};
 use crate::source::Source;
-use crate::sources_told::SourcesTold;
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Exported {
     /// What could not be read of the recording, a sentence each.
     pub missing: Vec<String>,
     /// The source files whose texts are in it.
-    pub sources: SourcesTold,
+    pub sources: IncludedSources,
 }
 
 /// Writes a recording in a format. Native frames that have no names in it are resolved by `symbolizer`.

@@ -1,4 +1,4 @@
-//! The table of a `.prof` file, whoever wrote it, as a graph.
+//! The table of a `.prof` file of any profiler, as a graph.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -17,8 +17,8 @@ use stackweave_symbolize::Symbolizer;
 
 use crate::budget::Budget;
 use crate::error::ExportError;
+use crate::included_sources::IncludedSources;
 use crate::options::ExportOptions;
-use crate::sources_told::SourcesTold;
 
 /// A recording on its way into a format.
 pub struct Source<'a> {
@@ -28,7 +28,7 @@ pub struct Source<'a> {
     /// What is seen if the options do not say it.
     default_view: View,
     missing: RefCell<Missing>,
-    sources: RefCell<SourcesTold>,
+    sources: RefCell<IncludedSources>,
     was_read: Cell<bool>,
     progress: RefCell<&'a mut dyn FnMut(u64)>,
     budget: Budget,
@@ -382,12 +382,12 @@ impl<'a> Source<'a> {
     }
 
     /// Notes which source files are in the export.
-    pub(crate) fn tell_sources(&self, sources: SourcesTold) {
+    pub(crate) fn set_included_sources(&self, sources: IncludedSources) {
         *self.sources.borrow_mut() = sources;
     }
 
     /// Returns which source files are in the export.
-    pub(crate) fn sources(&self) -> SourcesTold {
+    pub(crate) fn sources(&self) -> IncludedSources {
         self.sources.borrow().clone()
     }
 

@@ -14,9 +14,9 @@ use super::blocks::Blocks;
 use super::costs::FunctionCosts;
 use super::names::Names;
 use super::source_files::read;
+use crate::included_sources::IncludedSources;
 use crate::options::SourceText;
 use crate::source::Source;
-use crate::sources_told::SourcesTold;
 
 /// How much goes into a page.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ struct SourceFile {
     folder: Option<PathBuf>,
 }
 
-/// Writes the texts of files, those with the greatest cost first. Returns what the head tells of them.
+/// Writes the texts of files, those with the greatest cost first. Returns their descriptions for the page's head.
 pub(super) fn write(
     source: &Source<'_>,
     names: &mut Names,
@@ -53,17 +53,17 @@ pub(super) fn write(
     blocks: &mut Blocks<'_>,
 ) -> io::Result<Value> {
     let user = Origin::here();
-    // Texts that somebody has given are no files of whoever reads.
+    // Texts that the caller has given are no files of the reader's machine.
     let before = source.options().before.map_or(&[][..], |before| before.processes());
     let is_own = || source.processes().iter().chain(before).all(|process| process.is_made_by(&user));
     let may_read = source.options().sources.unwrap_or_else(is_own);
     let wanted = wanted(names, costs);
     let texts = if source.options().sources == Some(false) { &[] } else { source.options().texts.as_slice() };
-    let (mut told, mut folders) = (Vec::new(), BTreeMap::new());
+    let (mut descriptions, mut folders) = (Vec::new(), BTreeMap::new());
     let reader = may_read.then_some(user.uid);
     let is_any_left_out = !may_read && wanted.iter().any(|(name, _)| Path::new(name).is_absolute());
     for file in chosen(wanted, texts, (source.wall_ns(0), reader), LIMITS) {
-        told.push(json!({
+        descriptions.push(json!({
             "file": names.file(&file.name),
             "changed": file.is_changed,
             "block": blocks.bytes(file.text.as_bytes())?,
@@ -73,8 +73,8 @@ pub(super) fn write(
         }
     }
     let is_foreign = is_any_left_out && source.options().sources.is_none();
-    source.tell_sources(SourcesTold { folders, is_foreign });
-    Ok(Value::Array(told))
+    source.set_included_sources(IncludedSources { folders, is_foreign });
+    Ok(Value::Array(descriptions))
 }
 
 /// The files that can be read, as many as there is room for. `reader` is the user who reads files, if they may be read.

@@ -8,14 +8,14 @@ const FOLDERS: usize = 3;
 
 /// The source files whose texts are in an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SourcesTold {
+pub struct IncludedSources {
     /// How many files of each folder.
     pub folders: BTreeMap<PathBuf, usize>,
     /// Whether files were left out because the recording is not this user's, or not of this machine.
     pub is_foreign: bool,
 }
 
-impl SourcesTold {
+impl IncludedSources {
     /// Returns the sentence that says which files are in it; `None` if there are none.
     pub fn put_in(&self) -> Option<String> {
         let files: usize = self.folders.values().sum();
@@ -53,17 +53,17 @@ impl SourcesTold {
 mod tests {
     use super::*;
 
-    fn told(folders: &[(&str, usize)]) -> SourcesTold {
+    fn included(folders: &[(&str, usize)]) -> IncludedSources {
         let folders = folders.iter().map(|(folder, files)| (PathBuf::from(folder), *files)).collect();
-        SourcesTold { folders, is_foreign: false }
+        IncludedSources { folders, is_foreign: false }
     }
 
     #[test]
     fn the_folders_with_most_files_are_named() {
-        assert_eq!((told(&[]).put_in(), told(&[]).left_out()), (None, None));
+        assert_eq!((included(&[]).put_in(), included(&[]).left_out()), (None, None));
         let one = "The report contains the text of 1 source file, from /a; --no-sources leaves them out.";
-        assert_eq!(told(&[("/a", 1)]).put_in().as_deref(), Some(one));
-        let many = told(&[("/a", 1), ("/b", 5), ("/c", 2), ("/d", 2), ("/e", 1)]).put_in().unwrap_or_default();
+        assert_eq!(included(&[("/a", 1)]).put_in().as_deref(), Some(one));
+        let many = included(&[("/a", 1), ("/b", 5), ("/c", 2), ("/d", 2), ("/e", 1)]).put_in().unwrap_or_default();
         assert!(many.contains("11 source files, from /b, /c, /d and 2 more folders;"), "{many}");
     }
 }
