@@ -155,6 +155,8 @@ def shown(frame, event, argument):
     return shown
 def f(): 1 / 0
 sys.settrace(shown)
+try: import nothing_of_that_name
+except ImportError: pass
 f()
 
 ### profiled_to_the_end

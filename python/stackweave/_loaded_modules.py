@@ -45,7 +45,7 @@ def unload(kept: Collection[str]) -> None:
 
 
 def with_shared(start: Callable[[], object]) -> None:
-    """Starts a recorder that imports the modules that it hooks. Nothing is called after it, as that would be recorded."""
+    """Starts a recorder, which imports the modules that it hooks. Calls nothing after that: calls would be recorded."""
     removed = [module for module in _unloaded if module.__name__ in _SHARED]
     of_program = [(module.__name__, sys.modules.get(module.__name__)) for module in removed]
     for module in removed:

@@ -1,9 +1,10 @@
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import Field
+from importlib.machinery import ModuleSpec
 from os import PathLike
 from pstats import Stats
 from traceback import StackSummary
-from types import CodeType, FunctionType, TracebackType
+from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, TypeVar, final
 
 from typing_extensions import Self, disjoint_base
@@ -161,6 +162,15 @@ class Registration:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
     ) -> None: ...
+
+@final
+class ImportFinder:
+    def __new__(
+        cls, name: str, find: Callable[[Sequence[str] | None, ModuleType | None], ModuleSpec | None]
+    ) -> Self: ...
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None, /
+    ) -> ModuleSpec | None: ...
 
 @final
 class Watchdog:

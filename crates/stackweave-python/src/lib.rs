@@ -15,6 +15,7 @@ mod command;
 mod dynamo;
 mod errors;
 mod frame;
+mod import_finder;
 mod keywords;
 mod memory;
 mod memory_sink;
@@ -60,6 +61,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StackweaveError", py.get_type::<errors::StackweaveError>())?;
     module.add_class::<frame::PyFrame>()?;
     module.add_class::<registration::Registration>()?;
+    module.add_class::<import_finder::ImportFinder>()?;
     module.add_class::<watching::Watchdog>()?;
     traceback_type::add_to(module)?;
     recording::add_to(module)?;

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import Loader
 from typing import TYPE_CHECKING, Any
+
+from .._native import ImportFinder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-class ImportWatch(MetaPathFinder):
+class ImportWatch:
     """Calls a function once, when the module is there: at once if it is already, after its import otherwise.
 
     The function must not raise: it is called in the middle of an import statement.
@@ -27,6 +29,7 @@ class ImportWatch(MetaPathFinder):
         self._has_started = False
         self._is_wanted = False
         self._asking = threading.local()
+        self._finder: ImportFinder | None = None
 
     def start(self) -> None:
         """Again, it changes nothing."""
@@ -34,7 +37,8 @@ class ImportWatch(MetaPathFinder):
             if self._has_started:
                 return
             self._has_started = self._is_wanted = True
-        sys.meta_path.insert(0, self)
+        self._finder = ImportFinder(self._name, self._find_spec)
+        sys.meta_path.insert(0, self._finder)
         # Another thread may have begun to import it before that, and need not have seen it.
         if _is_imported(self._name):
             self.loaded()
@@ -42,8 +46,9 @@ class ImportWatch(MetaPathFinder):
     def stop(self) -> None:
         """Also from a function of this one, or a second time."""
         self._is_wanted = False
+        finder, self._finder = self._finder, None
         with contextlib.suppress(ValueError):
-            sys.meta_path.remove(self)
+            sys.meta_path.remove(finder)  # type: ignore[arg-type]
 
     def loaded(self) -> None:
         with self._lock:
@@ -52,11 +57,9 @@ class ImportWatch(MetaPathFinder):
             self.stop()
             self._imported()
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
-    ) -> ModuleSpec | None:
+    def _find_spec(self, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
         """What the other finders find, so that it is known when that has been loaded."""
-        if fullname != self._name or getattr(self._asking, "now", False):
+        if getattr(self._asking, "now", False):
             return None
         self._asking.now = True
         try:
@@ -69,7 +72,7 @@ class ImportWatch(MetaPathFinder):
 
     def _found_by_others(self, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
         for finder in list(sys.meta_path):
-            find = None if finder is self else getattr(finder, "find_spec", None)
+            find = None if finder is self._finder else getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = None if find is None else find(self._name, path, target)
             if spec is not None:
                 return spec
