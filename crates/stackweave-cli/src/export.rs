@@ -60,7 +60,7 @@ pub(crate) fn export_to(
     let done = export(recording, format, output, options, (Some(&symbolizer), &mut |bytes| progress.at(bytes)));
     drop(progress);
     let done = done.map_err(|error| match error {
-        ExportError::Exists(_) => Failure::new(format!("{error}; --force replaces it")),
+        ExportError::Exists(path) => output::exists(&path),
         ExportError::Write(_, error) if output::is_closed(output, &error) => Failure::Closed,
         ExportError::Write(..) => Failure::new(format!("{error}; --output names another place")),
         ExportError::TooLarge(_) => Failure::new(format!("{error}; {SMALLER}")),

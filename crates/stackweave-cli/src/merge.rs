@@ -1,7 +1,5 @@
 //! `stackweave merge`: many recordings in one file.
 
-use std::path::Path;
-
 use stackweave_recording::{MergeError, merge_to};
 use stackweave_store::output::{Existing, is_stream};
 
@@ -16,7 +14,7 @@ use crate::safe_output::say;
 pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
     let output = &output::place(&arguments.output);
     if !arguments.force && output.exists() && !is_stream(output) {
-        return Err(exists(output));
+        return Err(output::exists(output));
     }
     output::check(output)?;
     let recording = open(&arguments.recordings)?;
@@ -25,7 +23,7 @@ pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
     let existing = Existing::from_overwrite(arguments.force);
     let done =
         merge_to(&recording, output, existing, &mut |bytes| progress.at(bytes)).map_err(|error| match error {
-            MergeError::Exists(path) => exists(&path),
+            MergeError::Exists(path) => output::exists(&path),
             MergeError::Write(_, error) if output::is_closed(output, &error) => Failure::Closed,
             _ => Failure::new(error),
         })?;
@@ -42,8 +40,4 @@ pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
         say(sentence);
     }
     Ok(())
-}
-
-fn exists(output: &Path) -> Failure {
-    Failure::new(format!("{} is there already; --force replaces it", output.display()))
 }

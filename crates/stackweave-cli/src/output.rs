@@ -32,6 +32,18 @@ pub(crate) fn check(output: &Path) -> Result<(), Failure> {
     )))
 }
 
+/// The failure of a command that may not replace what is at the path of its output, and whether `--force` would.
+pub(crate) fn exists(output: &Path) -> Failure {
+    let path = output.display();
+    Failure::new(if output.is_file() {
+        format!("{path} is there already; --force replaces it")
+    } else {
+        format!(
+            "{path} is there already; name another place with --output (--force replaces only folders of earlier exports)"
+        )
+    })
+}
+
 /// Returns whether nobody reads any more what is written through: that is no failure.
 pub(crate) fn is_closed(output: &Path, error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe && is_stream(output)

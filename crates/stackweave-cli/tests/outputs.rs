@@ -39,6 +39,11 @@ fn a_folder_of_something_else_is_not_replaced_by_force() {
         assert!(said.contains("can't write ") && said.contains("name a new folder"), "{said}");
         assert_eq!(files(&recorded.path(".")), before, "{output}");
     }
+    let said = recorded.failure(&["merge", "run.swv", "-o", "precious"]);
+    assert!(said.ends_with("(--force replaces only folders of earlier exports)"), "{said}");
+    let said = recorded.failure(&["merge", "run.swv", "-o", "precious", "--force"]);
+    assert!(said.contains("precious"), "{said}");
+    assert_eq!(files(&recorded.path(".")), before);
 }
 
 #[test]
@@ -47,7 +52,7 @@ fn an_older_export_is_replaced_by_force_and_only_if_it_is_alone() {
     recorded.said(&["export", "run.swv", "--format", "parquet", "-o", "data"]);
     let first = files(&recorded.path("data"));
     let said = recorded.failure(&["export", "run.swv", "--format", "parquet", "-o", "data"]);
-    assert!(said.contains("data is there already; --force replaces it"), "{said}");
+    assert!(said.contains("data is there already") && said.contains("--force replaces only"), "{said}");
     recorded.said(&parquet("data"));
     assert_eq!(files(&recorded.path("data")), first);
     // A second machine's export, put beside the first.
