@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-python test-report test-torch lint bench fuzz report-page deps-debian
+.PHONY: help demo test test-long test-busy test-python test-report test-torch lint bench fuzz report-page deps-debian
 
 FUZZ_SECONDS := 60
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
@@ -23,6 +23,13 @@ test: ## set up, fuzz for a moment, then run every test: doc, unit and integrati
 	fi
 	@scripts/test-python
 	@scripts/test-report
+
+test-long: ## run every test at full size, and on each Python; fuzz for FUZZ_SECONDS a target
+	@STACKWEAVE_TEST_LONG=1 $(MAKE) --no-print-directory test
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+test-busy: ## run the tests while other programs keep processors, disk and memory busy
+	@scripts/with-load $(MAKE) --no-print-directory test
 
 test-python: ## build the Python package and test it on every Python of the machine
 	@scripts/test-python

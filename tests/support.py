@@ -11,6 +11,17 @@ import stackweave
 #: The interpreter that runs the tests, as it must be started.
 PYTHON = os.environ.get("STACKWEAVE_TEST_PYTHON", sys.executable)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+#: Which of the tested Pythons this is: "oldest", "newest", "between"; "all" runs everything.
+ROLE = os.environ.get("STACKWEAVE_TEST_ROLE", "all")
+#: Decorates what does not depend on the version of Python.
+_REASON = "runs on the oldest and the newest Python"
+on_oldest_and_newest = unittest.skipIf(ROLE == "between", _REASON)
+
+
+def run_on_oldest_and_newest():
+    """For setUpModule of a module whose tests do not depend on the version."""
+    if ROLE == "between":
+        raise unittest.SkipTest(_REASON)
 
 
 def python_frames(captured):

@@ -3,6 +3,9 @@
 import unittest
 
 import stackweave
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 FUNCTIONS = (stackweave.capture, stackweave.current_stack_id)
 

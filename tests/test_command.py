@@ -7,7 +7,9 @@ import subprocess
 
 import stackweave
 from tests.recordings import RecordingCase
-from tests.support import PYTHON, ROOT
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 
 class Command(RecordingCase):

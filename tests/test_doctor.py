@@ -22,7 +22,9 @@ from stackweave import (
     _doctor_text,
 )
 from stackweave._doctor_findings import Section, examine, note, ok, problem
-from tests.support import PYTHON, ROOT
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 

@@ -7,7 +7,9 @@ import sys
 import unittest
 
 from tests.document_pages import all_pages
-from tests.support import ROOT
+from tests.support import ROOT, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 INCLUDE = os.path.join(ROOT, "crates", "stackweave-capi", "include")
 COMPILERS = {"c": ("gcc", "-std=c11"), "cpp": ("g++", "-std=c++17")}

@@ -4,6 +4,9 @@ import unittest
 
 from tests.document_pages import Page, PageError
 from tests.document_shape import difference, shape
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 
 class Shapes(unittest.TestCase):

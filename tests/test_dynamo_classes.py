@@ -20,6 +20,9 @@ import weakref
 from stackweave.torch import dynamo
 from stackweave.torch.dynamo import DynamoProfilerState, FunctionTraceTiming, ProfilerStackEntry
 from tests.dynamo_support import Caller, in_ns, table, torch_profiler
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 TORCHS = torch_profiler()
 FULL = ("f", "/a/b.py", 3, 2_500_000, 1_250_000, 40, 2, "g", "c.py", 7, False, (("g", "c.py", 7),))

@@ -11,7 +11,7 @@ from stackweave._dynamo_command import ProgramProfile
 from stackweave._dynamo_ending import lines
 from stackweave._recorded_program import Ended
 from tests.command_support import OUTPUT, CommandCase, SamenessCase
-from tests.support import PYTHON
+from tests.support import PYTHON, on_oldest_and_newest
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 NEEDS_TORCH = unittest.skipUnless(HAS_TORCH, "torch is not installed")
@@ -45,6 +45,7 @@ class DynamoCommandCase(CommandCase):
         return super().run_in(folder, command, text, PYTHONWARNINGS="ignore", **environment)
 
 
+@on_oldest_and_newest
 class Sameness(SamenessCase):
     name = "dynamo"
 

@@ -14,7 +14,9 @@ import xml.etree.ElementTree as ElementTree
 
 from stackweave.torch import dynamo
 from tests.dynamo_support import Caller, table, torch_profiler
-from tests.support import PYTHON
+from tests.support import PYTHON, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 TORCHS = torch_profiler()
 SVG = "{http://www.w3.org/2000/svg}"

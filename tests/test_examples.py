@@ -9,7 +9,9 @@ import tempfile
 import unittest
 
 import stackweave
-from tests.support import PYTHON, ROOT, run_python
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest, run_python
+
+setUpModule = run_on_oldest_and_newest
 
 NEEDS_TORCH = unittest.skipUnless(importlib.util.find_spec("torch") is not None, "torch is not installed")
 #: Torch warns where numpy is not installed.

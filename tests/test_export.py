@@ -12,7 +12,9 @@ from base64 import b64decode
 
 import stackweave
 from tests.recordings import RecordingCase
-from tests.support import PYTHON
+from tests.support import PYTHON, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 FORMATS = {
     "report": "out.html",

@@ -7,7 +7,7 @@ import stackweave
 from tests import programs
 from tests.command_support import OUTPUT, CommandCase, SamenessCase, neutral
 from tests.memory_support import bytes_of_library, library_path
-from tests.support import PYTHON
+from tests.support import PYTHON, on_oldest_and_newest
 
 #: Takes three blocks of a million bytes by the library, and gives one back.
 WORK = """\
@@ -26,6 +26,7 @@ class MemoryCommandCase(CommandCase):
     name = "memory"
 
 
+@on_oldest_and_newest
 class Sameness(SamenessCase):
     name = "memory"
 

@@ -11,7 +11,9 @@ from stackweave import _native
 from stackweave._memory_reading import MemoryReading
 from stackweave._memory_source import MemorySource
 from tests.recordings import RecordingCase
-from tests.support import PYTHON, ROOT
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 ALLOC, FREE, SEGMENT, PRESENT, REQUESTED, COMPLETED, SEGMENT_PRESENT = 1, 2, 3, 5, 6, 7, 8
 SEGMENT_UNMAP, OUT_OF_MEMORY, STATE_BEGIN, SEGMENT_STATE, BLOCK_STATE, STATE_END = 10, 12, 15, 16, 17, 18

@@ -12,6 +12,9 @@ import unittest
 import stackweave
 from stackweave import _native
 from tests.recordings import RecordingCase
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native", "host_copy.c")
 

@@ -4,8 +4,11 @@ import os
 
 import stackweave
 from tests.memory_support import MemoryCase, bytes_of_library, figures_of_library, of_library
+from tests.support import run_on_oldest_and_newest
 from tests.test_export import report
 from tests.test_memory_api import MEGABYTE
+
+setUpModule = run_on_oldest_and_newest
 
 
 class Order(MemoryCase):

@@ -8,7 +8,9 @@ import unittest
 
 from tests.memory_support import library_path
 from tests.recordings import RecordingCase
-from tests.support import PYTHON
+from tests.support import PYTHON, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 TOOLS = os.environ.get("STACKWEAVE_TEST_TOOLS", "")
 HAS_PYTEST = bool(TOOLS) or importlib.util.find_spec("pytest") is not None

@@ -7,6 +7,9 @@ import unittest
 
 import stackweave
 from tests.memory_support import history_frames
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 _ALL = {"process": None, "thread": None, "start": None, "end": None}
 _ANY = {"tag": None, "device": None, "temporary": None}

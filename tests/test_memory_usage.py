@@ -7,6 +7,9 @@ from stackweave._memory_usage import seen_frames
 from stackweave._memory_views import MemoryViews
 from stackweave._native import _rebuild_frame
 from stackweave._sizes import count_text, duration_text, size_text
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 FIGURES = ("live_blocks", "live_bytes", "peak_blocks", "peak_bytes")
 TOTALS = (*FIGURES, "allocations", "bytes", "temporary", "temporary_bytes", "frees", "unknown_frees", "replaced")

@@ -10,7 +10,9 @@ import unittest
 
 import stackweave
 from tests.recordings import RecordingCase
-from tests.support import PYTHON, ROOT, run_python
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest, run_python
+
+setUpModule = run_on_oldest_and_newest
 
 TOOLS = os.environ.get("STACKWEAVE_TEST_TOOLS", "")
 HAS_IPYTHON = bool(TOOLS) or importlib.util.find_spec("IPython") is not None

@@ -12,7 +12,9 @@ import stackweave
 from stackweave import _native
 from tests.command_support import CommandCase
 from tests.recordings import RecordingCase
-from tests.support import PYTHON
+from tests.support import PYTHON, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 
 def mode_of(path):

@@ -6,6 +6,9 @@ import unittest
 
 import stackweave
 from tests.document_pages import Page
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 PAGE = Page("docs/reference/python.md")
 

@@ -14,7 +14,9 @@ import weakref
 
 import stackweave
 from tests.recordings import RecordingCase, python_names, told
-from tests.support import PYTHON
+from tests.support import PYTHON, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 
 class Unprintable:

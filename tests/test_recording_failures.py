@@ -10,7 +10,9 @@ import unittest
 
 import stackweave
 from tests.recordings import RecordingCase, told
-from tests.support import PYTHON, ROOT
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 START = "import sys, threading, stackweave\nrecording = stackweave.Recording(sys.argv[1]).start()\n"
 

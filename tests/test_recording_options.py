@@ -6,6 +6,9 @@ import unittest
 import stackweave
 from stackweave import _recording_options as options
 from tests.recordings import RecordingCase
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 
 class Sizes(unittest.TestCase):

@@ -6,6 +6,9 @@ import tracemalloc
 
 import stackweave
 from tests.recordings import RecordingCase, told
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 
 class Events(RecordingCase):

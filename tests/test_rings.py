@@ -4,6 +4,9 @@ import os
 
 import stackweave
 from tests.memory_support import MemoryCase, figures_of_library
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 MEGABYTE = 1_000_000
 #: What the documentation allows beyond the ring's bytes, and one buffer of events with its names.

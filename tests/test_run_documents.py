@@ -8,7 +8,9 @@ import subprocess
 import stackweave
 from tests.recordings import RecordingCase
 from tests.run_support import calls_of
-from tests.support import PYTHON, ROOT
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 PAGE = os.path.join(ROOT, "docs", "reference", "record.md")
 

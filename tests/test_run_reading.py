@@ -8,7 +8,9 @@ import subprocess
 import stackweave
 from tests.memory_support import bytes_of_library
 from tests.run_support import RunCase, calls_of
-from tests.support import PYTHON
+from tests.support import PYTHON, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 SIZE = 1_000_000
 #: The endings of files, and what they are read by.

@@ -8,7 +8,9 @@ import time
 import unittest
 
 from tests.stacks_support import StacksCase, pid_of
-from tests.support import ROOT
+from tests.support import ROOT, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 POOL = """
 import sys, threading, time

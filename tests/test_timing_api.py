@@ -5,7 +5,10 @@ import threading
 import unittest
 
 import stackweave
+from tests.support import run_on_oldest_and_newest
 from tests.timing_support import TimingCase, told
+
+setUpModule = run_on_oldest_and_newest
 
 
 class PushAndPop(TimingCase):

@@ -10,7 +10,10 @@ import weakref
 
 import stackweave
 from tests.recordings import RecordingCase
+from tests.support import run_on_oldest_and_newest
 from tests.timing_support import FakeClock, told
+
+setUpModule = run_on_oldest_and_newest
 
 
 class Life(RecordingCase):

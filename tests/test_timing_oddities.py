@@ -7,7 +7,10 @@ from collections import Counter
 
 import stackweave
 from tests.recordings import RecordingCase
+from tests.support import run_on_oldest_and_newest
 from tests.timing_support import START, pairs, told
+
+setUpModule = run_on_oldest_and_newest
 
 
 class Oddities(RecordingCase):

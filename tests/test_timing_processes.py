@@ -6,8 +6,10 @@ from collections import Counter
 
 import stackweave
 from tests.recordings import RecordingCase
-from tests.support import PYTHON, ROOT
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
 from tests.timing_support import LEFT, START, told
+
+setUpModule = run_on_oldest_and_newest
 
 
 class Forks(RecordingCase):

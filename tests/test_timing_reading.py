@@ -12,8 +12,10 @@ import unittest
 
 import stackweave
 from tests.recordings import RecordingCase
-from tests.support import PYTHON, ROOT
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
 from tests.test_export import FORMATS
+
+setUpModule = run_on_oldest_and_newest
 
 MS = 1_000_000
 

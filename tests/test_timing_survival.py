@@ -13,8 +13,10 @@ from collections import Counter
 
 import stackweave
 from tests.recordings import RecordingCase
-from tests.support import PYTHON, ROOT
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
 from tests.timing_support import LEFT, START, pairs, told
+
+setUpModule = run_on_oldest_and_newest
 
 
 class Threads(RecordingCase):

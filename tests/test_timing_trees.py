@@ -9,7 +9,10 @@ import unittest
 
 import stackweave
 from tests.recordings import RecordingCase
+from tests.support import run_on_oldest_and_newest
 from tests.timing_support import FakeClock, Timed, callers, exact_table, shape, table
+
+setUpModule = run_on_oldest_and_newest
 
 
 class HandComputed(RecordingCase):

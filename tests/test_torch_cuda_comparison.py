@@ -3,6 +3,7 @@
 import copy
 import unittest
 
+from tests.support import run_on_oldest_and_newest
 from tests.torch_cuda_support import (
     FIRST_MARK,
     LAST_MARK,
@@ -15,6 +16,8 @@ from tests.torch_cuda_support import (
     stack_differences,
     trace_differences,
 )
+
+setUpModule = run_on_oldest_and_newest
 
 FRAMES = [
     {"name": "c10::cuda::raw_alloc(unsigned long)", "filename": "/lib/libc10_cuda.so", "line": 123},

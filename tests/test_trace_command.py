@@ -9,7 +9,7 @@ import zipfile
 import stackweave
 from tests import programs
 from tests.command_support import OUTPUT, CommandCase, SamenessCase
-from tests.support import PYTHON
+from tests.support import PYTHON, on_oldest_and_newest
 
 TRACE = [PYTHON, "-m", "stackweave", "trace"]
 
@@ -18,6 +18,7 @@ class TraceCommandCase(CommandCase):
     name = "trace"
 
 
+@on_oldest_and_newest
 class Sameness(SamenessCase):
     name = "trace"
 

@@ -5,8 +5,11 @@ import json
 import os
 import pstats
 
+from tests.support import run_on_oldest_and_newest
 from tests.test_export import FORMATS
 from tests.trace_support import TraceCase, load
+
+setUpModule = run_on_oldest_and_newest
 
 
 class Exports(TraceCase):

@@ -15,6 +15,9 @@ from stackweave._memory_devices import DeviceMemory, DeviceMoment, Devices
 from stackweave._printable import printable
 from stackweave.torch import dynamo
 from tests.recordings import RecordingCase
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 
 def outer():
