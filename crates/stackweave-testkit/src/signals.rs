@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::mem::zeroed;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// Where a handler runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,16 +129,16 @@ impl Drop for AlternateStack {
     }
 }
 
-/// A timer that sends a signal to the thread that made it, again and again.
+/// A timer that sends a signal to the thread that made it.
 #[derive(Debug)]
-pub struct Ticker(libc::timer_t);
+pub struct Alarm(libc::timer_t);
 
-impl Ticker {
-    /// Sends `signal` to the calling thread every `microseconds`.
+impl Alarm {
+    /// Will send `signal` to the calling thread; it is not set yet.
     ///
     /// # Panics
     /// When the system has no timer left.
-    pub fn start(signal: c_int, microseconds: i64) -> Self {
+    pub fn new(signal: c_int) -> Self {
         let mut timer: libc::timer_t = std::ptr::null_mut();
         // SAFETY: an all-zero `sigevent` is valid; `gettid` has no conditions; `timer` is a place for the id.
         let made = unsafe {
@@ -148,18 +149,48 @@ impl Ticker {
             libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer)
         };
         assert_eq!(made, 0, "timer_create failed");
-        let every = libc::timespec { tv_sec: 0, tv_nsec: microseconds * 1000 };
-        let setting = libc::itimerspec { it_interval: every, it_value: every };
-        // SAFETY: the timer exists, the setting is whole.
-        let set = unsafe { libc::timer_settime(timer, 0, &raw const setting, std::ptr::null_mut()) };
-        assert_eq!(set, 0, "timer_settime failed");
         Self(timer)
+    }
+
+    /// Sends the signal once, after `delay`, which is not zero.
+    pub fn ring_after(&self, delay: Duration) {
+        self.set(delay, Duration::ZERO);
+    }
+
+    fn set(&self, first: Duration, again: Duration) {
+        let of = |time: Duration| libc::timespec {
+            tv_sec: time.as_secs().cast_signed(),
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        let setting = libc::itimerspec { it_interval: of(again), it_value: of(first) };
+        // SAFETY: the timer exists, the setting is whole.
+        let set = unsafe { libc::timer_settime(self.0, 0, &raw const setting, std::ptr::null_mut()) };
+        assert_eq!(set, 0, "timer_settime failed");
     }
 }
 
-impl Drop for Ticker {
+impl Drop for Alarm {
     fn drop(&mut self) {
         // SAFETY: the timer exists.
         unsafe { libc::timer_delete(self.0) };
+    }
+}
+
+/// An alarm that rings again and again.
+#[derive(Debug)]
+pub struct Ticker {
+    _alarm: Alarm,
+}
+
+impl Ticker {
+    /// Sends `signal` to the calling thread every `microseconds`.
+    ///
+    /// # Panics
+    /// When the system has no timer left.
+    pub fn start(signal: c_int, microseconds: u64) -> Self {
+        let alarm = Alarm::new(signal);
+        let every = Duration::from_micros(microseconds);
+        alarm.set(every, every);
+        Self { _alarm: alarm }
     }
 }

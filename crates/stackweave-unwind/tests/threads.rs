@@ -3,15 +3,16 @@
 
 use std::cell::RefCell;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stackweave_testkit::fixtures::{call_through, sw_recurse, sw_sort};
 use stackweave_testkit::ledger::Ledger;
 use stackweave_testkit::library::Library;
 use stackweave_testkit::oracles::{ALL, SIGNAL_SAFE};
-use stackweave_testkit::signals::{SignalStack, Ticker, in_handler, with_handlers};
+use stackweave_testkit::signals::{Alarm, SignalStack, in_handler, with_handlers};
 use stackweave_testkit::tree::{FUNCTIONS, FramePointers, find_known, walk};
 use stackweave_testkit::{random::Random, subject};
 use stackweave_unwind::{CodeAddress, StopReason};
@@ -163,10 +164,10 @@ fn forked_child_captures_rightly_after_its_parent_did() {
     }
 }
 
-/// The state of a thread of this process, as the kernel has it: `S` while it sleeps.
-fn state_of(tid: i32) -> Option<char> {
-    let status = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
-    status.rsplit(") ").next()?.chars().next()
+/// Whether a thread of this process sleeps or has ended, by the kernel's account.
+fn is_at_rest(tid: i32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")) else { return true };
+    status.rsplit(") ").next().is_some_and(|state| state.starts_with(['S', 'Z', 'X']))
 }
 
 #[test]
@@ -180,11 +181,11 @@ fn capture_inside_of_the_loader_never_waits_for_a_thread_that_waits_for_it() {
         // SAFETY: what is passed below.
         let inside = unsafe { &mut *data.cast::<Inside<'_>>() };
         let _ = inside.go.send(());
-        // Two looks in a row, lest it sleeps for something else on its way.
-        let asleep = || state_of(inside.waiter) == Some('S');
-        while !(asleep() && {
+        // Two looks in a row, lest it sleeps for something else on its way. It ends without having waited if a thread of
+        // another test waits for the loader in its place: one of ours does at a time.
+        while !(is_at_rest(inside.waiter) && {
             thread::sleep(Duration::from_millis(20));
-            asleep()
+            is_at_rest(inside.waiter)
         }) {}
         inside.ledger.check_here("inside of the loader", SIGNAL_SAFE);
         1
@@ -214,41 +215,61 @@ fn capture_inside_of_the_loader_never_waits_for_a_thread_that_waits_for_it() {
     ledger.expect_right(4);
 }
 
+/// What the signal handler of [`captures_interrupted_by_captures_are_both_right`] and its thread tell each other.
+#[derive(Default)]
+struct Interruption {
+    is_capturing: AtomicBool,
+    has_come: AtomicBool,
+    captures_met: AtomicUsize,
+}
+
 #[test]
 fn captures_interrupted_by_captures_are_both_right() {
-    const ENOUGH: usize = 6000;
+    const INTERRUPTED: usize = 1500;
     for stack in [SignalStack::Normal, SignalStack::Alternate] {
-        let mut in_handler = Ledger::new(512);
-        let handler_ledger: *mut Ledger = &raw mut in_handler;
-        // SAFETY: the context is that of the handler that runs; elsewhere the ledger is asked only for its count.
-        let mut sample = |context: *mut c_void| unsafe {
-            (*handler_ledger).check_in_handler("handler that interrupts a capture", context);
+        let (mut in_handler, mut interrupted) = (Ledger::new(512), Ledger::new(512));
+        let interruption = Interruption::default();
+        let mut on_alarm = |context: *mut c_void| {
+            // SAFETY: the context is that of the handler that runs.
+            unsafe { in_handler.check_in_handler("handler that interrupts a capture", context) };
+            let met = usize::from(interruption.is_capturing.load(Ordering::SeqCst));
+            interruption.captures_met.fetch_add(met, Ordering::SeqCst);
+            interruption.has_come.store(true, Ordering::SeqCst);
         };
-        let mut interrupted = Ledger::new(512);
-        with_handlers(&[libc::SIGALRM], stack, &mut sample, || {
-            let _ticker = Ticker::start(libc::SIGALRM, 150);
-            let deadline = Instant::now() + Duration::from_secs(10);
-            let mut random = Random::new(7);
-            // SAFETY: as above.
-            while unsafe { (*handler_ledger).checks() } < ENOUGH && Instant::now() < deadline {
-                capture_on_random_paths(&mut random, &mut interrupted);
+        with_handlers(&[libc::SIGALRM], stack, &mut on_alarm, || {
+            let (alarm, mut random) = (Alarm::new(libc::SIGALRM), Random::new(7));
+            while interruption.captures_met.load(Ordering::SeqCst) < INTERRUPTED {
+                capture_on_random_paths(&mut random, &mut interrupted, &alarm, &interruption);
             }
         });
-        in_handler.expect_right(ENOUGH / 2);
-        interrupted.expect_right(100);
+        // One check of the context and one of the handler's own stack at least.
+        in_handler.expect_right(2 * INTERRUPTED);
+        interrupted.expect_right(INTERRUPTED);
     }
 }
 
-fn capture_on_random_paths(random: &mut Random, ledger: &mut Ledger) {
+/// Sets the alarm twenty times, each time to a random moment, and captures until it has rung.
+fn capture_on_random_paths(
+    random: &mut Random,
+    ledger: &mut Ledger,
+    alarm: &Alarm,
+    Interruption { is_capturing, has_come, .. }: &Interruption,
+) {
     let mut frames = [CodeAddress::default(); 512];
     let length = 1 + random.below(30);
     let path: Vec<u8> = (0..length).map(|_| random.byte_below(FUNCTIONS)).collect();
     walk(FramePointers::Omitted, &path, &mut |known| {
         for _ in 0..20 {
-            let captured = subject::capture(&mut frames, 0);
-            let ours = &frames[..captured.len];
-            let wrong = captured.stop != StopReason::EndOfStack || find_known(ours, known).is_none();
-            ledger.enter_given("a capture that is interrupted", (ours, captured.stop), &[], wrong.then_some(0));
+            has_come.store(false, Ordering::SeqCst);
+            alarm.ring_after(Duration::from_nanos(1 + random.bits() % 100_000));
+            while !has_come.load(Ordering::SeqCst) {
+                is_capturing.store(true, Ordering::SeqCst);
+                let captured = subject::capture(&mut frames, 0);
+                is_capturing.store(false, Ordering::SeqCst);
+                let ours = &frames[..captured.len];
+                let wrong = captured.stop != StopReason::EndOfStack || find_known(ours, known).is_none();
+                ledger.enter_given("a capture that is interrupted", (ours, captured.stop), &[], wrong.then_some(0));
+            }
         }
     });
 }
