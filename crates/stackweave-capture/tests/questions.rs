@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what can't be had fails the test")]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use std::collections::BTreeSet;
 use std::ffi::{CString, c_void};
 use std::fs::File;
 use std::io::Read;
@@ -50,11 +51,18 @@ fn text(file: &File) -> String {
     std::fs::read_to_string(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap()
 }
 
+/// The threads of this process.
+fn threads() -> BTreeSet<i32> {
+    let entries = std::fs::read_dir("/proc/self/task").unwrap();
+    entries.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()
+}
+
 #[test]
 fn all_threads_are_written_without_allocation_and_the_error_number_stays() {
     let _turn = alone();
     let file = question_file();
     let value = asked(&file);
+    let threads_before = threads();
     let before = requests();
     // SAFETY: this thread's error number.
     unsafe { *libc::__errno_location() = 77 };
@@ -66,11 +74,19 @@ fn all_threads_are_written_without_allocation_and_the_error_number_stays() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], format!("stackweave-answer 1 {}", std::process::id()));
     assert_eq!(*lines.last().unwrap(), "end");
-    let threads = lines.iter().filter(|line| line.starts_with("thread ")).count();
-    assert_eq!(threads, std::fs::read_dir("/proc/self/task").unwrap().count(), "{text}");
+    let line_of = |thread: i32| {
+        let begin = format!("thread {thread} ");
+        let mut found = lines.iter().enumerate().filter(|(_, line)| line.starts_with(&begin));
+        let (at, _) = found.next().unwrap_or_else(|| panic!("{thread} is missing: {text}"));
+        assert_eq!(found.count(), 0, "{thread} is there twice: {text}");
+        at
+    };
+    // Threads of other tests may begin and end meanwhile.
+    for &thread in threads_before.intersection(&threads()) {
+        line_of(thread);
+    }
     // SAFETY: has no conditions.
-    let own = format!("thread {} ", unsafe { libc::gettid() });
-    let own = lines.iter().position(|line| line.starts_with(&own)).unwrap();
+    let own = line_of(unsafe { libc::gettid() });
     assert!(lines[own + 1].starts_with("x 7"), "what the signal interrupted: {text}");
     let frames = lines[own + 2..].iter().take_while(|line| line.starts_with("r ")).count();
     assert!(frames > 3, "{text}");
