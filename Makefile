@@ -1,7 +1,11 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-busy test-python test-report test-torch lint bench fuzz report-page deps-debian
+.PHONY: help demo test test-long test-busy test-python test-report test-torch lint bench fuzz report-page setup setup-demo
 
 FUZZ_SECONDS := 60
+# What is set up before tests and checks. With "demo" it is what a build needs only, and tests that need more are skipped.
+SETUP := test
+# Rust may be in ~/.cargo/bin, which is not on PATH before the next login.
+export PATH := $(or $(shell scripts/setup path),$(PATH))
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 UNSUPPORTED := -p stackweave-core -p stackweave-unwind -p stackweave-capture -p stackweave-recording -p stackweave-profile
 
@@ -13,7 +17,6 @@ demo: ## build the Python package, record examples/shop with it, and write a rep
 	@package="$$(scripts/build-package)" && scripts/demo "$$package" $(TARGET_DIR)/demo
 
 test: ## set up, fuzz for a moment, then run every test: doc, unit and integration
-	@scripts/deps-debian || true
 	@scripts/fuzz 5
 	@cargo test --workspace --doc
 	@if cargo nextest --version >/dev/null 2>&1; then \
@@ -56,7 +59,6 @@ lint: ## format, clippy, rustdoc, Python and its types, licences, dependencies, 
 	scripts/check-report
 
 bench: ## measure against the peers, print the ratios, write target/bench.json
-	@scripts/deps-debian || true
 	@cargo run --release -p stackweave-bench
 
 fuzz: ## run the fuzz targets for FUZZ_SECONDS (60)
@@ -66,5 +68,11 @@ report-page: ## build the report page that the Rust crate holds, of the sources 
 	@scripts/report-tools
 	@cd report && node build.mjs
 
-deps-debian: ## install the Debian packages that tests and benches use
-	@scripts/deps-debian
+setup: ## install what tests, checks and benches need, Rust too
+	@scripts/setup $(SETUP)
+
+setup-demo: ## install what a build needs, Rust too
+	@scripts/setup demo
+
+demo: setup-demo
+test test-python test-report test-torch lint bench fuzz report-page: setup
