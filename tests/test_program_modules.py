@@ -9,6 +9,7 @@ from tests.command_support import CommandCase
 from tests.support import PYTHON
 
 COMMANDS = ("trace", "memory", "run", "dynamo")
+HAS_LAZY_IMPORTS = hasattr(sys, "set_lazy_imports")
 #: Modules that no program can have its own of, and those that every program finds loaded.
 FIXED = "import sys; print(*sys.builtin_module_names, *(name.partition('.')[0] for name in sys.modules))"
 WORK = """
@@ -148,3 +149,26 @@ class NoImports(ModulesCase):
                 self.assertTrue(all(line.startswith("stackweave: ") for line in lines), lines)
                 self.assertRegex(lines[-1], "recorded in|nothing was compiled")
                 stackweave.open(os.path.join(self.folder, f"{command}.swv")).info()
+
+
+class LazyCase(ModulesCase):
+    """Where each import of a module waits until the module is used."""
+
+    def run_in(self, folder, command, text="", **environment):
+        return super().run_in(folder, command, text, **{"PYTHON_LAZY_IMPORTS": "all", **environment})
+
+
+@unittest.skipUnless(HAS_LAZY_IMPORTS, "imports can be lazy from 3.15 on")
+class OwnModulesLazily(LazyCase, OwnModules):
+    def test_imports_of_the_program_are_lazy(self):
+        code = "import glob, sys\nloaded = 'glob' in sys.modules\nglob.glob('*')\n"
+        code += "state = (sys.get_lazy_imports(), sys.get_lazy_imports_filter(), loaded, 'glob' in sys.modules)\n"
+        script = self.write("program/script.py", code + "sys.stderr.write(f'{state}\\n')\n")
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                self.assertIn("('all', None, False, True)", self.errors_of(command, script).splitlines())
+
+
+@unittest.skipUnless(HAS_LAZY_IMPORTS, "imports can be lazy from 3.15 on")
+class NoImportsLazily(LazyCase, NoImports):
+    pass

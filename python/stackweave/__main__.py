@@ -46,6 +46,9 @@ def _run_here(arguments: list[str]) -> int:
     if not getattr(sys.flags, "safe_path", sys.flags.isolated):
         # The current folder may have modules named like those that are imported below. The program adds its own folder.
         del sys.path[0]
+    from ._loaded_modules import import_eagerly
+
+    import_eagerly()
     from importlib import import_module
 
     command = import_module(f".{_IN_PYTHON[arguments[1]]}", __package__)

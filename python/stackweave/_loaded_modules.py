@@ -3,13 +3,16 @@
 The recorders import modules of the standard library that a plain interpreter has not loaded by then. The program may
 have modules with the same names beside its script, and imports those in a plain run. So the names are removed from
 sys.modules before the program starts. The modules of this package keep what they have imported.
+
+From 3.15 on imports can be lazy: a module is imported when it is first used. That may be after the program has
+started, and then its own module would be found. So the recorders are imported eagerly, with all that they import.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from types import ModuleType
@@ -21,6 +24,22 @@ _SHARED = frozenset({"logging", "threading"})
 
 #: What was removed, so that nothing of it is freed: the interpreter may keep pointers into it.
 _unloaded: list[ModuleType] = []
+
+
+def import_eagerly() -> None:
+    """Makes all imports eager until the program's modules can be imported. Called before anything else is imported."""
+    if sys.version_info >= (3, 15):
+        global _lazy_filter
+        _lazy_filter = sys.get_lazy_imports_filter()
+        sys.set_lazy_imports_filter(_never)
+
+
+def _never(*_of_import: object) -> bool:
+    return False
+
+
+#: What decided before whether an import may be lazy.
+_lazy_filter: Callable[..., bool] | None = None
 
 
 def names_at_start() -> frozenset[str]:
@@ -35,13 +54,18 @@ def names_at_start() -> frozenset[str]:
 
 
 def unload(kept: Collection[str]) -> None:
-    """Removes all names from sys.modules but the kept ones and our own. sys.path is the program's by now."""
+    """Removes all names from sys.modules but the kept ones and our own. sys.path is the program's by now.
+
+    Imports may be lazy again.
+    """
     for name, module in list(sys.modules.items()):
         # Built-in modules are found before all others: the program can't have its own.
         if name in kept or name in sys.builtin_module_names or name.partition(".")[0] == _PACKAGE:
             continue
         if name not in _SHARED or _has_another(name, module):
             _unloaded.append(sys.modules.pop(name))
+    if sys.version_info >= (3, 15) and sys.get_lazy_imports_filter() is _never:
+        sys.set_lazy_imports_filter(_lazy_filter)
 
 
 def with_shared(start: Callable[[], object]) -> None:

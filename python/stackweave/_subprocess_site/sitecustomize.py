@@ -41,7 +41,9 @@ def _package(folder):
 def _record(folder, kept):
     try:
         _package(folder)
-        from stackweave._loaded_modules import unload
+        from stackweave._loaded_modules import import_eagerly, unload
+
+        import_eagerly()
         from stackweave._subprocess import record
     except ImportError:
         return
