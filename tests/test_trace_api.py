@@ -115,6 +115,11 @@ class Options(TraceCase):
         self.assertTrue(trace.info()["processes"][0]["ring"])
 
 
+def calls_in(tree, function):
+    """How many calls of a function are in a tree of calls."""
+    return sum(calls_in(child, function) for child in tree.children) + tree.calls * (tree.function == function)
+
+
 class Tracing(TraceCase):
     def test_calls_are_there_in_every_form(self):
         with self.trace() as trace:
@@ -126,7 +131,9 @@ class Tracing(TraceCase):
         self.assertEqual(rows["fib"][:2], (1, 177))
         begins = [event for event in trace.events() if event.role == "begin" and event.name == "fib"]
         self.assertEqual(len(begins), 177)
-        self.assertIn("fib", str(trace.tree()))
+        tree = trace.tree()
+        self.assertIn(self.id().rpartition(".")[2], str(tree))  # where little time was spent has no row
+        self.assertEqual(calls_in(tree, "fib"), 177)
         exported = trace.export(os.path.join(self.folder, "out.json"))
         self.assertGreater(os.path.getsize(exported), 1000)
 
