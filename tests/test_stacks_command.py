@@ -50,7 +50,8 @@ class StacksCommandTest(StacksCase):
         self.assertIn(f'Thread {process} "MainThread", sleeping:\n', main)
         self.assertIn(f'  File "{self.folder}/program.py", line 21 in main\n', main)
         self.assertRegex(pool, r'^12 threads: (\d+ "Thread-\d+ \(wait_for_work\)",? ){6}and 6 more, sleeping:\n')
-        frames = pool.rstrip("\n").split("\n")[1:]
+        # Where the C library has no debug file, functions that it does not export have no names.
+        frames = [line for line in pool.rstrip("\n").split("\n")[1:] if not line.startswith("  | libc.so.6+")]
         self.assertRegex(frames[0], r"^  \| \S*(nanosleep|select)\S* .*\[libc.so.6\]$")
         self.assertRegex(frames[1], r'^  File ".*/program.py", line 9 in wait_for_work$')
         self.assertEqual(len(frames), 2, pool)
@@ -59,14 +60,14 @@ class StacksCommandTest(StacksCase):
     def test_all_frames_or_those_of_one_kind(self):
         child = self.start(POOL)
         process = pid_of(child)
-        self.assertNotIn("_PyEval", self.text(process))
-        self.assertIn("_PyEval_EvalFrameDefault", self.text(process, "--all"))
+        self.assertNotIn("Py_RunMain", self.text(process))
+        self.assertIn("Py_RunMain", self.text(process, "--all"))
         python = self.text(process, "--python", "--all")
         self.assertNotIn("  | ", python)
         self.assertIn("in _bootstrap_inner" if sys.version_info < (3, 11) else "in Thread._bootstrap_inner", python)
         native = self.text(process, "--native", "--all")
         self.assertNotIn('  File "', native)
-        self.assertIn("_PyEval_EvalFrameDefault", native)
+        self.assertIn("Py_RunMain", native)
 
     def test_threads_are_chosen_by_number_and_name(self):
         child = self.start(POOL)

@@ -72,9 +72,12 @@ def run(program: Program, begin: _Begin, failed: Callable[[], object]) -> int:
     """
 
     def has_failed() -> bool:
-        """Whether it was interrupted. For the interpreter, classes that are derived from that are failures."""
+        """Whether it was interrupted. Before 3.14 the interpreter takes classes that are derived from that for failures."""
         failed()
-        return getattr(sys, "last_type", None) is KeyboardInterrupt
+        kind = getattr(sys, "last_type", None)
+        if sys.version_info < (3, 14):
+            return kind is KeyboardInterrupt
+        return kind is not None and issubclass(kind, KeyboardInterrupt)
 
     run_kind = {"file": _run_file, "module": _run_module, "code": _run_code}[program.kind]
     return 0 if run_kind(program, begin, has_failed) else 1
