@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from typing import Any
 
 _TASKS = "/proc/self/task"
 #: What the kernel calls our threads begins so.
@@ -36,21 +37,33 @@ def before_fork() -> None:
     warning itself ends this, and the program finds the filters that it has set.
     """
     forget()
-    if sys.version_info >= (3, 12) and _is_due_to_us():
-        _filters().insert(0, _filter)
+    if sys.version_info < (3, 12) or not _is_due_to_us():
+        return
+    global _set_aside
+    filters = warnings.filters
+    if isinstance(filters, list):
+        filters.insert(0, _filter)
+    elif isinstance(filters, tuple):
+        # The program has put it there. From 3.15 on, a warning that finds no list is an error, and the fork fails.
+        _set_aside = filters
+        warnings.filters = [_filter, *filters]
 
 
 def forget() -> None:
     """Leaves warnings alone again."""
-    filters = _filters()
+    global _set_aside
+    filters = warnings.filters
+    if not isinstance(filters, list) or _filter not in filters:
+        return
     while _filter in filters:
         filters.remove(_filter)
+    if _set_aside is not None:
+        warnings.filters = _set_aside
+        _set_aside = None
 
 
-def _filters() -> list[object]:
-    filters = warnings.filters
-    # A program may have put a sequence there that can't be changed.
-    return filters if isinstance(filters, list) else []
+#: The filters of the program, while ours are in their place.
+_set_aside: tuple[Any, ...] | None = None
 
 
 def _is_due_to_us() -> bool:

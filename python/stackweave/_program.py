@@ -72,7 +72,7 @@ def run(program: Program, begin: _Begin, failed: Callable[[], object]) -> int:
     """
 
     def has_failed() -> bool:
-        """Whether it was interrupted. Before 3.14 the interpreter takes classes that are derived from that for failures."""
+        """Whether it was interrupted. Before 3.14 the interpreter takes derived classes for failures."""
         failed()
         kind = getattr(sys, "last_type", None)
         if sys.version_info < (3, 14):
