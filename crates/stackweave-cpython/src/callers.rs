@@ -5,8 +5,9 @@
 
 use core::ffi::{c_int, c_void};
 
+use crate::data_stack::DataStack;
 use crate::interpreter::{Interpreter, first_of};
-use crate::memory::{is_plausible, load, word};
+use crate::memory::{is_plausible, load, store, word};
 use crate::version::{Chain, RecursionLayout};
 
 /// Callers deeper than that are not a command's.
@@ -25,6 +26,7 @@ pub struct HiddenCallers {
     depth: i32,
     /// And of that of C calls, where it is counted apart.
     c_depth: i32,
+    data_stack: Option<DataStack>,
 }
 
 impl HiddenCallers {
@@ -35,7 +37,7 @@ impl HiddenCallers {
     /// The calling thread holds the GIL. No Python code of the callers runs before [`HiddenCallers::show`].
     pub unsafe fn hide() -> Option<Self> {
         let interpreter = Interpreter::find().ok()?;
-        let recursion = interpreter.layout.thread.recursion?;
+        let recursion = interpreter.layout.thread.recursion;
         let state = interpreter.thread_state().ok()?.address();
         // SAFETY: the signatures are those of the headers of 3.10 to 3.15.
         let (current, limit): (CurrentFrame, RecursionLimit) = unsafe {
@@ -52,13 +54,15 @@ impl HiddenCallers {
             if !is_plausible(frame) || current().is_null() || !(1..MOST_CALLERS).contains(&depth) {
                 return None;
             }
+            let end = end_of_chain(interpreter, state, frame)?;
             let c_depth = recursion.c_depth(interpreter, state).filter(|depth| (0..MOST_CALLERS).contains(depth));
-            store::<u64>(slot, 0, 0);
+            store(slot, 0, end);
             if !current().is_null() {
                 store(slot, 0, frame);
                 return None;
             }
-            let hidden = Self { slot, frame, state, recursion, depth, c_depth: c_depth.unwrap_or(0) };
+            let data_stack = DataStack::set_aside(interpreter, state);
+            let hidden = Self { slot, frame, state, recursion, depth, c_depth: c_depth.unwrap_or(0), data_stack };
             hidden.deepen(-1);
             Some(hidden)
         }
@@ -73,6 +77,9 @@ impl HiddenCallers {
         unsafe {
             store(self.slot, 0, self.frame);
             self.deepen(1);
+            if let Some(data_stack) = self.data_stack {
+                data_stack.put_back();
+            }
         }
     }
 
@@ -122,6 +129,22 @@ unsafe fn slot_of(interpreter: &Interpreter, state: u64) -> Option<u64> {
     }
 }
 
+/// What a thread without frames has as its innermost one. None if the chain does not end there.
+///
+/// # Safety
+/// As for [`slot_of`]; the frame is the innermost of the thread.
+unsafe fn end_of_chain(interpreter: &Interpreter, state: u64, frame: u64) -> Option<u64> {
+    let Some(base_frame) = interpreter.layout.thread.base_frame else { return Some(0) };
+    // SAFETY: the caller has said so.
+    let base = unsafe { word(state, base_frame) };
+    let callers = core::iter::successors(Some(frame), |&frame| {
+        // SAFETY: each frame of a chain leads to the next one.
+        let previous = unsafe { word(frame, interpreter.layout.frame.previous) };
+        is_plausible(previous).then_some(previous)
+    });
+    (callers.last() == Some(base)).then_some(base)
+}
+
 impl RecursionLayout {
     /// How deep the thread is; none if the limit there is not the interpreter's.
     ///
@@ -162,14 +185,4 @@ impl RecursionLayout {
             Some(all - load::<i32>(state, field))
         }
     }
-}
-
-/// Writes a field.
-///
-/// # Safety
-/// It is one of the interpreter's, of this type, and the GIL is held.
-unsafe fn store<T: Copy>(address: u64, offset: usize, value: T) {
-    let pointer = core::ptr::with_exposed_provenance_mut::<u8>(address as usize + offset);
-    // SAFETY: the caller has said so. Volatile, since a signal handler may walk the frames at any moment.
-    unsafe { pointer.cast::<T>().write_volatile(value) }
 }

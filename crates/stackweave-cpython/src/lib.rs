@@ -50,6 +50,7 @@ mod code_blob;
 mod code_names;
 mod code_table;
 mod code_text;
+mod data_stack;
 mod death_watch;
 mod debug_offsets;
 mod frame;

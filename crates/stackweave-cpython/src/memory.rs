@@ -37,6 +37,16 @@ pub(crate) unsafe fn load<T: Copy>(address: u64, offset: usize) -> T {
     unsafe { pointer.cast::<T>().read_volatile() }
 }
 
+/// Writes a field.
+///
+/// # Safety
+/// It is one of the interpreter's, of this type, and the GIL is held.
+pub(crate) unsafe fn store<T: Copy>(address: u64, offset: usize, value: T) {
+    let pointer = core::ptr::with_exposed_provenance_mut::<u8>(address as usize + offset);
+    // SAFETY: the caller has said so. Volatile, since a signal handler may walk the frames at any moment.
+    unsafe { pointer.cast::<T>().write_volatile(value) }
+}
+
 /// The same word, as one that the compiler knows nothing about. After a comparison it takes two equal words for one: a
 /// prediction that has come true would be replaced by what it predicted, and waited for.
 #[inline(always)]

@@ -50,8 +50,12 @@ pub struct ThreadLayout {
     pub follows_swaps: bool,
     /// Its profile function.
     pub profile: ProfileLayout,
-    /// How deep its calls are, on the versions where that is known.
-    pub recursion: Option<RecursionLayout>,
+    /// How deep its calls are.
+    pub recursion: RecursionLayout,
+    /// Where it points to the frame that ends every chain, from 3.15 on. Before, null ends a chain.
+    pub base_frame: Option<usize>,
+    /// `datastack_chunk`, from 3.11 on; `datastack_top` and `datastack_limit` follow it.
+    pub data_stack: Option<usize>,
 }
 
 /// What a thread state says of the depth of calls, in fields of 32 bits.

@@ -14,7 +14,9 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 176,
         follows_swaps: false,
         profile: ProfileLayout { function: 56, object: 72 },
-        recursion: Some(RecursionLayout::Depth { depth: 32 }),
+        recursion: RecursionLayout::Depth { depth: 32 },
+        base_frame: None,
+        data_stack: None,
     },
     frame: FrameLayout { code: 32, previous: 24, instruction: 96, owner: 0, globals: 48, locals: 352 },
     code: CodeLayout {

@@ -14,7 +14,9 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 152,
         follows_swaps: false,
         profile: ProfileLayout { function: 64, object: 80 },
-        recursion: Some(RecursionLayout::Remaining { remaining: 32, limit: 36, c_remaining: None }),
+        recursion: RecursionLayout::Remaining { remaining: 32, limit: 36, c_remaining: None },
+        base_frame: None,
+        data_stack: Some(296),
     },
     frame: FrameLayout { code: 32, previous: 48, instruction: 56, owner: 69, globals: 8, locals: 72 },
     code: CodeLayout {

@@ -14,7 +14,9 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 136,
         follows_swaps: true,
         profile: ProfileLayout { function: 64, object: 80 },
-        recursion: Some(RecursionLayout::Remaining { remaining: 28, limit: 32, c_remaining: Some(36) }),
+        recursion: RecursionLayout::Remaining { remaining: 28, limit: 32, c_remaining: Some(36) },
+        base_frame: None,
+        data_stack: Some(232),
     },
     frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 70, globals: 24, locals: 72 },
     code: CodeLayout {

@@ -14,7 +14,9 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 152,
         follows_swaps: true,
         profile: ProfileLayout { function: 80, object: 96 },
-        recursion: Some(RecursionLayout::Remaining { remaining: 44, limit: 48, c_remaining: Some(52) }),
+        recursion: RecursionLayout::Remaining { remaining: 44, limit: 48, c_remaining: Some(52) },
+        base_frame: None,
+        data_stack: Some(232),
     },
     frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 70, globals: 24, locals: 72 },
     code: CodeLayout {

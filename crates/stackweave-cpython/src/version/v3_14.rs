@@ -2,8 +2,8 @@
 
 use super::attributes::ATTRIBUTES_3_13;
 use super::{
-    Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_12,
-    ThreadLayout,
+    Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, RecursionLayout,
+    TEXT_3_12, ThreadLayout,
 };
 use crate::line_table::LineTableFormat;
 
@@ -14,7 +14,9 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 152,
         follows_swaps: true,
         profile: ProfileLayout { function: 80, object: 96 },
-        recursion: None,
+        recursion: RecursionLayout::Remaining { remaining: 48, limit: 52, c_remaining: None },
+        base_frame: None,
+        data_stack: Some(232),
     },
     frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 74, globals: 24, locals: 80 },
     code: CodeLayout {

@@ -2,8 +2,8 @@
 
 use super::attributes::ATTRIBUTES_3_15;
 use super::{
-    Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, TEXT_3_12,
-    ThreadLayout,
+    Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, RecursionLayout,
+    TEXT_3_12, ThreadLayout,
 };
 use crate::line_table::LineTableFormat;
 
@@ -14,7 +14,9 @@ pub(super) const LAYOUT: Layout = Layout {
         thread_id: 176,
         follows_swaps: true,
         profile: ProfileLayout { function: 104, object: 120 },
-        recursion: None,
+        recursion: RecursionLayout::Remaining { remaining: 52, limit: 56, c_remaining: None },
+        base_frame: Some(80),
+        data_stack: Some(256),
     },
     frame: FrameLayout { code: 0, previous: 8, instruction: 56, owner: 74, globals: 24, locals: 80 },
     code: CodeLayout {
