@@ -24,6 +24,12 @@ def run_on_oldest_and_newest():
         raise unittest.SkipTest(_REASON)
 
 
+def run_on_newest():
+    """For setUpModule of a module that tests nothing of Python itself, and takes long."""
+    if ROLE not in ("newest", "all"):
+        raise unittest.SkipTest("runs on the newest Python")
+
+
 def python_frames(captured):
     """Where the Python frames are, innermost first."""
     return [(frame.filename, frame.line, frame.name) for frame in captured.frames if frame.kind == "python"]

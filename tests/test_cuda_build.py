@@ -16,9 +16,9 @@ from stackweave import StackweaveError
 from stackweave.torch import _cuda_build, _cuda_cache, _cuda_headers, _cuda_torch
 from stackweave.torch._cuda_hook import CudaHook
 from tests import cuda_support
-from tests.support import ROOT, run_on_oldest_and_newest
+from tests.support import ROOT, run_on_newest
 
-setUpModule = run_on_oldest_and_newest
+setUpModule = run_on_newest
 
 
 class BuildCase(unittest.TestCase):
