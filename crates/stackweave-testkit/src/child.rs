@@ -33,7 +33,7 @@ pub fn environment(role: &str) -> String {
     format!("{ROLE}={role}")
 }
 
-/// Runs the test `name` again in a process of its own, which may fork, and where `inside` gets the test's folder. Gives the
+/// Runs the test `name`, with its modules, again in a process of its own, which may fork, and where `inside` gets the test's folder. Gives the
 /// folder to the test; in that process, nothing.
 ///
 /// # Panics
@@ -46,6 +46,7 @@ pub fn in_own_process(name: &str, inside: impl FnOnce(&Path)) -> Option<Folder> 
     let folder = Folder::new();
     let output = run(&mut command(&own_executable(), name, folder.path().to_str().expect("a path of letters")));
     assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("running 1 test\n"), "there is no test {name}");
     Some(folder)
 }
 

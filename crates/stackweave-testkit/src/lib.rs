@@ -33,3 +33,19 @@ pub mod tree;
 pub mod truth;
 mod wild_kinds;
 pub mod wild_recording;
+
+/// The processor time that this process has taken: what another process does at the same time does not change it.
+///
+/// # Panics
+/// When the system has no such clock.
+pub fn processor_time() -> std::time::Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for a time.
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) }, 0);
+    std::time::Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+/// How much a test does: `ci` as a rule, `long` where `STACKWEAVE_TEST_LONG` is set, which `make test-long` does.
+pub fn scale<T>(ci: T, long: T) -> T {
+    if std::env::var_os("STACKWEAVE_TEST_LONG").is_some_and(|value| value == "1") { long } else { ci }
+}

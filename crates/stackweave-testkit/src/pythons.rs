@@ -17,6 +17,52 @@ sysconfig.get_config_var('LIBDIR'), sysconfig.get_config_var('LDLIBRARY'), sys.v
 sep='\\n')
 ";
 
+/// Makes a module of tests, one for each minor version: `in_each_python!(name, check)` makes `name::python_3_10` and so on, each
+/// of which calls `check(&Python)` with the interpreters of that version, so that they run side by side and a failure has a name.
+#[macro_export]
+macro_rules! in_each_python {
+    ($(#[$meta:meta])* $name:ident, $check:expr) => {
+        $(#[$meta])*
+        mod $name {
+            use super::*;
+
+            $crate::in_each_python!(@tests $check,
+                python_3_10 10, python_3_11 11, python_3_12 12, python_3_13 13, python_3_14 14, python_3_15 15);
+        }
+    };
+    (@tests $check:expr, $($test:ident $minor:literal),+) => {
+        $(#[test]
+        fn $test() {
+            $crate::pythons::check_minor($minor, $check);
+        })+
+    };
+}
+
+/// Calls `check` with each readable interpreter of this minor version; prints that there is none.
+pub fn check_minor(minor: u8, check: impl FnMut(&Python)) {
+    const { assert!(*MINORS.start() == 10 && *MINORS.end() == 15, "the macro has a test for each") };
+    let found = found(candidates().into_iter().filter(|executable| may_be(executable, minor)));
+    let readable: Vec<_> = found.iter().filter(|python| python.minor == minor && python.refusal.is_none()).collect();
+    if readable.is_empty() {
+        say_missing(minor);
+    }
+    readable.into_iter().for_each(check);
+}
+
+#[expect(clippy::print_stdout, reason = "a test says what it skips")]
+fn say_missing(minor: u8) {
+    println!("skipped: Python 3.{minor} is not installed");
+}
+
+/// Whether the name of the file leaves open that it is of this minor version.
+fn may_be(executable: &Path, minor: u8) -> bool {
+    let Ok(file) = executable.canonicalize() else { return false };
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let Some(named) = name.strip_prefix("python3.") else { return true };
+    let digits: String = named.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse() == Ok(minor)
+}
+
 /// An interpreter that runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Python {
@@ -69,10 +115,7 @@ pub fn pythons() -> BTreeSet<Python> {
     let found = readable_pythons();
     for minor in MINORS {
         if !found.iter().any(|python| python.minor == minor) {
-            #[expect(clippy::print_stdout, reason = "a test says what it skips")]
-            {
-                println!("skipped: Python 3.{minor} is not installed");
-            }
+            say_missing(minor);
         }
     }
     found
@@ -85,9 +128,16 @@ pub fn refused_pythons() -> BTreeSet<Python> {
 
 /// Every interpreter that can be found, once: on the path, in pyenv, in [`MORE`].
 fn all() -> BTreeSet<Python> {
+    found(candidates())
+}
+
+/// The interpreters among these files.
+fn found(candidates: impl IntoIterator<Item = PathBuf>) -> BTreeSet<Python> {
+    let mut files = BTreeSet::new();
+    let is_new = |executable: &PathBuf| executable.canonicalize().is_ok_and(|file| files.insert(file));
     // The same interpreter may be found by several names, and behind a script that chooses one.
     let mut found: BTreeMap<(String, PathBuf, Option<String>), Python> = BTreeMap::new();
-    for executable in candidates() {
+    for executable in candidates.into_iter().filter(is_new) {
         if let Some(python) = Python::ask(&executable) {
             found.entry((python.version.clone(), python.home.clone(), python.refusal.clone())).or_insert(python);
         }

@@ -1,0 +1,173 @@
+//! What people do not see at first is hidden, and nothing of its cost is lost.
+
+use std::collections::BTreeMap;
+
+use stackweave_core::{Module, RawFrame};
+use stackweave_profile::{
+    AggregateOptions, Filter, FrameKind, Origin, Pattern, Profile, Statistics, TreeOptions, View, write_tree,
+};
+use stackweave_tapes::{Tape, native, span};
+use stackweave_testkit::random::Random;
+
+use crate::common::recording::{TapeExt as _, path, paths};
+
+const LIBPYTHON: u64 = 0x10_0000;
+const LIBC: u64 = 0x20_0000;
+const OWN: u64 = 0x30_0000;
+
+fn tape() -> Tape {
+    let mut tape = Tape::new();
+    let places = [
+        (LIBPYTHON, "/usr/lib/libpython3.11.so.1.0"),
+        (LIBC, "/lib/x86_64-linux-gnu/libc.so.6"),
+        (OWN, "/srv/me/app/fast.so"),
+    ];
+    for (start, path) in places {
+        tape.module(Module { path: path.into(), build_id: None, bias: start, start, end: start + 0x1_0000 });
+    }
+    tape
+}
+
+/// The frames that the tests are about, by one letter each.
+fn frames(tape: &mut Tape) -> BTreeMap<char, RawFrame> {
+    let files = [
+        ('m', "main", "/srv/me/app/main.py"),
+        ('p', "handle", "/srv/me/app/web.py"),
+        ('d', "dumps", "/usr/lib/python3.11/json/__init__.py"),
+        ('e', "JSONEncoder.encode", "/usr/lib/python3.11/json/encoder.py"),
+        ('s', "Session.get", "/venv/lib/python3.11/site-packages/web/session.py"),
+        ('i', "_find_and_load", "<frozen importlib._bootstrap>"),
+    ];
+    let mut frames = BTreeMap::new();
+    for (letter, name, file) in files {
+        frames.insert(letter, Tape::at(tape.python(name, file, 1), 5));
+    }
+    frames.extend([('V', native(LIBPYTHON + 0x100)), ('q', native(LIBC + 0x200)), ('n', native(OWN + 0x300))]);
+    frames.insert('l', span("phase"));
+    frames
+}
+
+/// Outermost letter first.
+fn sampled(stacks: &[(&str, i64)]) -> Profile {
+    let mut tape = tape();
+    let frames = frames(&mut tape);
+    for (time, (stack, weight)) in (0..).zip(stacks) {
+        let stack: Vec<RawFrame> = stack.chars().rev().map(|letter| frames[&letter]).collect();
+        tape.sample((1, time), &stack, *weight);
+    }
+    tape.profile(&AggregateOptions::default())
+}
+
+#[test]
+fn libraries_are_seen_where_they_are_called_and_interpreters_nowhere() {
+    let profile =
+        sampled(&[("VmVdVeVq", 1), ("VmVd", 10), ("VmVqV", 100), ("VmVsVpVe", 1000), ("Vn", 10_000), ("mlq", 5)]);
+    let expected = [
+        path("fast.so+0x300", 1, 10_000, 10_000),
+        path("main", 0, 0, 1116),
+        path("main;Session.get", 0, 0, 1000),
+        path("main;Session.get;handle", 0, 0, 1000),
+        path("main;Session.get;handle;JSONEncoder.encode", 1, 1000, 1000),
+        // What the library does inside is its own, and the interpreter's loop is whose it runs for.
+        path("main;dumps", 2, 11, 11),
+        path("main;libc.so.6+0x200", 1, 100, 100),
+        path("main;phase", 0, 0, 5),
+        path("main;phase;libc.so.6+0x200", 1, 5, 5),
+    ];
+    let view = profile.view(&View::default());
+    assert_eq!(paths(&view), expected);
+    assert_eq!((view.total(), view.without_frame()), (profile.total(), 0));
+    let all = profile.view(&View { show_all: true, ..View::default() });
+    assert_eq!(paths(&all), paths(&profile));
+}
+
+#[test]
+fn what_has_no_visible_caller_stays_in_the_total() {
+    let profile = sampled(&[("V", 3), ("Vi", 4), ("m", 5)]);
+    let view = profile.view(&View::default());
+    assert_eq!(paths(&view), [path("main", 1, 5, 5)]);
+    assert_eq!((view.total(), view.without_frame()), (12, 7));
+    let mut text = Vec::new();
+    write_tree(&mut text, &profile, &TreeOptions::default()).unwrap();
+    let expected = "\
+total  share  self  samples  function
+    5  41.7%     5        1  main  main.py:1
+    7  58.3%     7           (outside of what is shown)
+";
+    assert_eq!(String::from_utf8(text).unwrap(), expected);
+}
+
+#[test]
+fn functions_have_their_origins() {
+    let profile = sampled(&[("Vmpdesiqnl", 1)]);
+    let origins: BTreeMap<&str, Origin> =
+        profile.functions().functions().iter().map(|function| (&**function.full_name(), function.origin)).collect();
+    let of = |origin| origins.iter().filter(|(_, of)| **of == origin).map(|(name, _)| *name).collect::<Vec<_>>();
+    assert_eq!(of(Origin::Interpreter), ["_find_and_load", "libpython3.11.so.1.0+0x100"]);
+    assert_eq!(of(Origin::Library), ["JSONEncoder.encode", "Session.get", "dumps", "libc.so.6+0x200"]);
+    assert_eq!(of(Origin::Program), ["fast.so+0x300", "handle", "main", "phase"]);
+}
+
+#[test]
+fn filters_choose_by_module_file_function_and_kind() {
+    let profile = sampled(&[("VmdenV", 1), ("mp", 2), ("mlq", 4)]);
+    let shown = |filter: Filter| {
+        let view = profile.view(&View { show_all: true, filter });
+        assert_eq!(view.total(), profile.total());
+        paths(&view).into_iter().map(|path| (path.0, path.3)).collect::<Vec<_>>()
+    };
+    let patterns = |texts: &[&str]| -> Vec<Pattern> { texts.iter().map(|text| text.parse().unwrap()).collect() };
+    let include = |texts: &[&str]| shown(Filter { include: patterns(texts), ..Filter::default() });
+    let name = |text: &str, total: i64| (text.to_owned(), total);
+    assert_eq!(include(&["file:/srv/me/*"]), [name("main", 7), name("main;handle", 2)]);
+    assert_eq!(include(&["module:fast.so", "function:phase"]), [name("fast.so+0x300", 1), name("phase", 4)]);
+    assert_eq!(include(&["JSONEncoder"]), [name("JSONEncoder.encode", 1)]);
+    let native = shown(Filter { kinds: vec![FrameKind::Native], ..Filter::default() });
+    assert_eq!(native.len(), 4);
+    assert_eq!(native[2], name("libpython3.11.so.1.0+0x100;fast.so+0x300", 1));
+    let label = shown(Filter { kinds: vec![FrameKind::Label], ..Filter::default() });
+    assert_eq!(label, [name("phase", 4)]);
+    let both = Filter { include: patterns(&["file:*.py"]), exclude: patterns(&["json"]), ..Filter::default() };
+    assert_eq!(shown(both), [name("main", 7), name("main;handle", 2)]);
+}
+
+/// Calls, and cumulative time, of what is seen are what they were.
+#[test]
+fn hiding_changes_neither_totals_nor_the_calls_of_what_is_seen() {
+    for seed in 0..30 {
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let mut tape = tape();
+        let frames: Vec<RawFrame> = frames(&mut tape).into_values().collect();
+        let mut depth = 0;
+        for ticks in (0..400).map(|step| step * 3) {
+            if depth == 0 || (depth < 10 && random.below(2) == 0) {
+                tape.begin((1, ticks), frames[random.below(frames.len())]);
+                depth += 1;
+            } else {
+                tape.end((1, ticks));
+                depth -= 1;
+            }
+        }
+        let profile = tape.profile(&AggregateOptions::default());
+        let view = profile.view(&View::default());
+        assert_eq!(view.total(), profile.total());
+        let own: i64 = view.tree().nodes().iter().map(|node| node.cost.own).sum();
+        assert_eq!(own, profile.total());
+        let (before, after) = (Statistics::of(&profile), Statistics::of(&view));
+        for (id, seen) in after.functions() {
+            let function = view.functions().function(id);
+            let whole = before.function(profile.functions().find(function).unwrap());
+            assert_ne!(function.origin, Origin::Interpreter);
+            if function.origin == Origin::Program {
+                assert_eq!(
+                    (seen.calls, seen.primitive_calls, seen.total),
+                    (whole.calls, whole.primitive_calls, whole.total)
+                );
+                assert!(seen.own >= whole.own);
+            } else {
+                assert!(seen.calls <= whole.calls && seen.total <= whole.total);
+            }
+        }
+    }
+}

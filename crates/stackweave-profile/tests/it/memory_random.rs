@@ -1,0 +1,152 @@
+//! Histories of memory at random: what was kept while they were recorded is what a replay finds.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use stackweave_core::{Allocator, EventKind};
+use stackweave_profile::memory::{DeviceUsage, Figures, MemoryQuery, MemoryUsage, UsageSource, read_usage};
+use stackweave_store::ledger::LedgerOptions;
+use stackweave_tapes::span;
+
+use crate::common::memory::{MemoryTape, Step, header};
+
+/// Xorshift: the same history for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % limit
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[usize::try_from(self.below(of.len() as u64)).unwrap()]
+    }
+}
+
+const NAMES: [&str; 5] = ["load", "step", "save", "grow", "parse"];
+const TAGS: [Option<&str>; 4] = [None, Some("step 1"), Some("step 2"), Some("warm up")];
+const BLOCKS: u64 = 40;
+const PAGE: u64 = 4096;
+
+fn step(random: &mut Random, has_devices: bool) -> Step {
+    let depth = usize::try_from(1 + random.below(3)).unwrap();
+    let stack = (0..depth).map(|_| span(random.pick(&NAMES))).collect();
+    let address = 0x1000 + 16 * random.below(BLOCKS);
+    let page = 0x100_0000 + PAGE * random.below(30);
+    let size = 1 << random.below(12);
+    match random.below(20) {
+        0..9 => {
+            let by =
+                random.pick(&[Allocator::Malloc, Allocator::Calloc, Allocator::Realloc, Allocator::PyObjectMalloc]);
+            Step::Take { address, size: size + random.below(3), stack, by }
+        }
+        9..15 => Step::Free { address },
+        15 => Step::Take { address: page, size: PAGE * (1 + random.below(8)), stack, by: Allocator::Mmap },
+        16 => Step::Unmap { address: page, size: PAGE * (1 + random.below(8)) },
+        17 => Step::Tag { name: random.pick(&TAGS) },
+        18 if has_devices => Step::HostTake { device: i64::try_from(random.below(2)).unwrap(), address, size, stack },
+        _ if has_devices => Step::HostFree { device: i64::try_from(random.below(2)).unwrap(), address },
+        _ => Step::Keep { address },
+    }
+}
+
+/// Rows with the texts of their labels, by which two recordings can be compared.
+fn rows(usage: &MemoryUsage, device: &DeviceUsage) -> Vec<(u32, u32, String, String, Figures)> {
+    let text = |texts: &[std::sync::Arc<str>], number: u32| texts[number as usize].to_string();
+    let row = |row: &stackweave_profile::memory::UsageRow| {
+        assert_eq!((row.leaked_blocks, row.leaked_bytes), (row.figures.live_blocks, row.figures.live_bytes));
+        (row.stack, row.thread, text(&usage.allocators, row.allocator), text(&usage.tags, row.tag), row.figures)
+    };
+    let mut rows: Vec<_> = device.rows.iter().map(row).collect();
+    rows.sort_by(|a, b| (a.0, a.1, &a.2, &a.3).cmp(&(b.0, b.1, &b.2, &b.3)));
+    rows
+}
+
+#[test]
+fn a_snapshot_is_what_a_replay_finds() {
+    for seed in 1..=40_u64 {
+        println!("seed {seed}");
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let every = (seed % 4 == 0).then_some(700);
+        let sampled = [("recorder", "memory"), ("memory.mode", "sampled"), ("memory.sample_every", "700")];
+        let options = if every.is_some() { &sampled[..] } else { &sampled[..1] };
+        let mut tape = MemoryTape::with(&header(options), LedgerOptions { temporary: 1, sample_every: every });
+        for time in 0..2_000 {
+            let thread = 1 + u32::try_from(random.below(3)).unwrap();
+            let step = step(&mut random, seed % 2 == 0);
+            tape.step(thread, time * 10, &step);
+        }
+        tape.snapshot(1, false);
+        let process = tape.process();
+        let read = |range: Option<Range<u64>>| {
+            read_usage(&process, &MemoryQuery { range, ..MemoryQuery::default() }, &mut |_| {}).unwrap()
+        };
+        let (kept, replayed) = (read(None), read(Some(0..u64::MAX)));
+        assert_eq!((kept.source, replayed.source), (UsageSource::Snapshot, UsageSource::Replayed));
+        assert_eq!(kept.devices.len(), replayed.devices.len());
+        for (one, other) in kept.devices.iter().zip(&replayed.devices) {
+            assert!(one.totals.figures.allocations > 0);
+            assert_eq!((one.device, one.totals, &one.sizes), (other.device, other.totals, &other.sizes));
+            assert_eq!(rows(&kept, one), rows(&replayed, other));
+        }
+    }
+}
+
+/// What a range has, counted in the simplest way.
+fn counted(steps: &[(u64, Step)], range: &Range<u64>) -> [u64; 4] {
+    let mut live: HashMap<u64, (u64, bool)> = HashMap::new();
+    let sum = |live: &HashMap<u64, (u64, bool)>| live.values().map(|(size, _)| size).sum::<u64>();
+    let (mut peak, mut allocations) = (None, 0);
+    for (time, step) in steps.iter().filter(|(time, _)| *time < range.end) {
+        let is_inside = *time >= range.start;
+        if is_inside && peak.is_none() {
+            peak = Some(sum(&live));
+        }
+        match step {
+            Step::Take { address, size, .. } => drop(live.insert(*address, (*size, is_inside))),
+            Step::Free { address } => drop(live.remove(address)),
+            other => panic!("{other:?}"),
+        }
+        allocations += u64::from(is_inside && matches!(step, Step::Take { .. }));
+        peak = peak.map(|peak| peak.max(sum(&live)));
+    }
+    let leaked = live.values().filter(|(_, is_inside)| *is_inside).map(|(size, _)| size).sum();
+    [peak.unwrap_or_else(|| sum(&live)), sum(&live), leaked, allocations]
+}
+
+#[test]
+fn ranges_are_what_a_simple_count_finds() {
+    for seed in 1..=30_u64 {
+        println!("seed {seed}");
+        let mut random = Random(seed.wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let mut tape = MemoryTape::new();
+        let mut steps = Vec::new();
+        while steps.len() < 400 {
+            let step = step(&mut random, false);
+            let time = steps.len() as u64 * 10;
+            if matches!(step, Step::Take { by: Allocator::Mmap, .. })
+                || !matches!(step, Step::Take { .. } | Step::Free { .. })
+            {
+                continue;
+            }
+            tape.step(1 + u32::try_from(random.below(2)).unwrap(), time, &step);
+            steps.push((time, step));
+        }
+        let process = tape.process();
+        for _ in 0..20 {
+            let start = random.below(4_500);
+            let range = start..start + 1 + random.below(2_000);
+            let query = MemoryQuery { range: Some(range.clone()), ..MemoryQuery::default() };
+            let usage = read_usage(&process, &query, &mut |_| {}).unwrap();
+            let own = usage.device(EventKind::OWN_DEVICE).unwrap();
+            let of = own.totals.figures;
+            let leaked = own.rows.iter().map(|row| row.leaked_bytes).sum();
+            let found = [of.peak_bytes, of.live_bytes, leaked, of.allocations];
+            assert_eq!(found, counted(&steps, &range), "{range:?}");
+            assert_eq!(own.rows.iter().map(|row| row.figures.peak_bytes).sum::<u64>(), of.peak_bytes);
+        }
+    }
+}

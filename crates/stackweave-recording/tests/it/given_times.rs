@@ -1,0 +1,73 @@
+//! Times that the caller gives come back as they were given; who keeps what is open learns where events may be missing.
+
+use std::path::Path;
+
+use stackweave_core::EventKind;
+use stackweave_recording::clock::ClockSource;
+use stackweave_recording::{Options, WhenFull, gaps};
+use stackweave_store::label;
+use stackweave_testkit::child;
+use stackweave_testkit::folder::Folder;
+
+use crate::recorded::{Read, start};
+
+/// More than a buffer takes.
+const LONG: usize = 70_000;
+
+#[test]
+fn a_tick_of_the_system_s_clock_is_a_nanosecond() {
+    let folder = Folder::new();
+    let options = Options { clock: Some(ClockSource::Monotonic), ..Options::new(folder.file("out.swv")) };
+    let recorder = start(options);
+    let (with, end) = (recorder.register(EventKind::BEGIN_WITH).unwrap(), recorder.register(EventKind::END).unwrap());
+    let frame = label("phase", "phases.py", 3).unwrap().to_bits();
+    let details: [&[u8]; 4] = [b"{}", b"12345678", b"", br#"{"a": "0123456789"}"#];
+    // Not in order, far behind the recording's end, and more than one buffer.
+    let times: Vec<u64> = (0..4_000).map(|round| (round * 7_919) % 4_001 * 1_000_000_007).collect();
+    for (time, details) in times.iter().zip(details.iter().cycle()) {
+        recorder.record_bytes_at(*time, with, &[frame, 0], details);
+        recorder.record_at(*time + 1, end, &[]);
+    }
+    recorder.record_bytes_at(1, with, &[frame, 0], &vec![b'x'; LONG]);
+    let summary = recorder.stop();
+    assert_eq!((summary.events, summary.lost.values().sum::<u64>()), (8_000, 1));
+
+    let read = Read::whole(&summary.path);
+    assert_eq!(read.start.clock, ClockSource::Monotonic);
+    let timeline = read.timeline();
+    let events = read.events.values().next().unwrap();
+    for ((pair, time), details) in events.chunks(2).zip(&times).zip(details.iter().cycle()) {
+        assert_eq!((pair[0].ticks, pair[0].bytes.as_deref(), pair[1].ticks), (*time, Some(*details), time + 1));
+        assert_eq!((timeline.nanoseconds(*time), timeline.nanoseconds(time + 1)), (*time, time + 1));
+    }
+}
+
+#[test]
+fn the_best_clock_is_chosen_where_none_is_said() {
+    let folder = Folder::new();
+    let summary = start(Options::new(folder.file("out.swv"))).stop();
+    let best = stackweave_recording::clock::Clock::start().0.source();
+    assert_eq!(Read::whole(&summary.path).start.clock, best);
+}
+
+#[test]
+fn a_pause_and_a_loss_are_gaps() {
+    // The count is that of the process.
+    child::in_own_process("given_times::a_pause_and_a_loss_are_gaps", check_gaps);
+}
+
+fn check_gaps(folder: &Path) {
+    let options = Options { when_full: WhenFull::Drop, memory: 0, ..Options::new(folder.join("out.swv")) };
+    let recorder = start(options);
+    recorder.end();
+    let first = gaps();
+    recorder.pause();
+    recorder.resume();
+    let behind_pause = gaps();
+    assert!(behind_pause > first);
+    // Faster than any writer: sooner or later no buffer is there, and later there is one again.
+    while gaps() == behind_pause {
+        recorder.end();
+    }
+    assert!(recorder.stop().lost.values().sum::<u64>() > 0);
+}

@@ -1,0 +1,408 @@
+//! What is recorded is what is read, whatever the threads, the buffers and the disk do.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+use stackweave_core::EventKind;
+use stackweave_core::NoNames;
+use stackweave_recording::clock::ClockSource;
+use stackweave_recording::file::{EndReason, LossReason, NameKind};
+use stackweave_recording::live::{FlushError, Options, Recorder, Summary};
+use stackweave_store::label;
+use stackweave_testkit::child;
+use stackweave_testkit::counting_allocator::requests;
+use stackweave_testkit::folder::Folder;
+use stackweave_testkit::random::Random;
+use stackweave_testkit::signals::{self, SignalStack, Ticker};
+
+use crate::recorded::{Read, STACKS, mark, start};
+
+const SHORT: Duration = Duration::from_millis(2);
+
+const CHUNK: usize = 64 * 1024;
+/// Some buffers' worth.
+const MANY: u64 = 100_000;
+
+fn all_of(count: u64) -> Vec<u64> {
+    (0..count).collect()
+}
+
+fn assert_ended(read: &Read, summary: &Summary) {
+    let end = read.end.unwrap();
+    assert_eq!((end.reason, end.events), (EndReason::Stopped, read.count()));
+    assert_eq!((summary.events, &summary.error), (read.count(), &None));
+    assert_eq!(summary.bytes_written, fs::metadata(&summary.path).unwrap().len());
+    assert_eq!(end.lost, summary.lost.values().sum::<u64>());
+    assert!(read.points.len() >= 2);
+    assert_eq!(end.residual_ns, read.timeline().residual_ns());
+}
+
+#[test]
+fn every_event_of_every_thread_comes_back_in_order() {
+    let folder = Folder::new();
+    // Room for hardly any buffers: threads wait all the time.
+    let options = Options { memory: 3 * CHUNK, flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
+    let recorder = start(options);
+    let mark = mark(&recorder);
+    thread::scope(|scope| {
+        for who in 0..6_u64 {
+            let recorder = &recorder;
+            let named = thread::Builder::new().name(format!("worker {who}"));
+            let work = move || (0..MANY).for_each(|which| recorder.record(mark, &[who, which]));
+            named.spawn_scoped(scope, work).unwrap();
+        }
+    });
+    let summary = recorder.stop();
+    let read = Read::whole(&summary.path);
+    assert_ended(&read, &summary);
+    assert!(summary.lost.is_empty());
+    let marks = read.marks();
+    assert_eq!(marks.len(), 6);
+    assert!(marks.values().all(|which| *which == all_of(MANY)));
+    let names: Vec<&str> = read.dictionary.threads().map(|thread| &*thread.name).collect();
+    assert!((0..6).all(|who| names.contains(&&*format!("worker {who}"))), "{names:?}");
+    assert_eq!(recorder.stop(), summary, "a second time it says the same");
+}
+
+#[test]
+fn values_of_all_kinds_come_back() {
+    let folder = Folder::new();
+    let recorder = start(Options::new(folder.file("out.swv")));
+    let frame = label("load", "train.py", 7).unwrap();
+    let stack = STACKS.intern(&[frame, label("main", "", 0).unwrap()]);
+    recorder.begin(frame);
+    recorder.begin_at(frame, stack);
+    recorder.begin_with(frame, None, b"{\"a\": 1}");
+    recorder.end();
+    recorder.instant(frame, stack);
+    recorder.instant_with(frame, stack, b"");
+    recorder.counter(frame, -0.5);
+    recorder.sample(stack, -3);
+    recorder.allocate(0x7000, 64, stack);
+    recorder.free(0x7000);
+    recorder.name_thread("some one");
+    recorder.flush().unwrap();
+    recorder.name_thread("the one");
+    let summary = recorder.stop();
+    let read = Read::whole(&summary.path);
+    assert_ended(&read, &summary);
+    let events = &read.events[&1];
+    let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
+    let expected = EventKind::BUILT_IN;
+    assert_eq!(kinds, expected.iter().map(|kind| &*kind.name).collect::<Vec<_>>());
+    let number = u32::try_from(events[0].words[0]).unwrap();
+    let [name] = read.dictionary.names(number) else { panic!("a label has a name") };
+    assert_eq!((name.kind, read.dictionary.string(name.name)), (NameKind::Label, Some("load")));
+    assert_eq!(read.dictionary.frames_of(u32::try_from(events[1].words[1]).unwrap()).count(), 2);
+    assert_eq!((&events[2].bytes, &events[5].bytes), (&Some(b"{\"a\": 1}".to_vec()), &Some(Vec::new())));
+    assert_eq!(events[6].words[1], (-0.5_f64).to_bits());
+    assert_eq!(events[7].words[1].cast_signed(), -3);
+    assert_eq!(events[8].words[..2], [0x7000, 64]);
+    let threads: Vec<_> = read.dictionary.threads().map(|thread| (thread.number, &*thread.name)).collect();
+    assert_eq!(threads, [(1, "the one")]);
+}
+
+#[test]
+fn bytes_of_every_length_come_back_and_too_many_are_counted() {
+    let folder = Folder::new();
+    let recorder = start(Options::new(folder.file("out.swv")));
+    let frame = label("details", "", 0).unwrap();
+    let mut random = Random::new(6);
+    let mut given = Vec::new();
+    for length in (0..70).chain([1_000, 65_000, 65_400, 4_000, 65_440]) {
+        let bytes: Vec<u8> = (0..length).map(|_| random.byte_below(255)).collect();
+        recorder.instant_with(frame, None, &bytes);
+        given.push(Some(bytes));
+    }
+    recorder.instant_with(frame, None, &vec![1; 65_500]);
+    recorder.instant_with(frame, None, &vec![1; 1 << 20]);
+    let summary = recorder.stop();
+    let read = Read::whole(&summary.path);
+    let came: Vec<_> = read.events[&1].iter().map(|event| event.bytes.clone()).collect();
+    assert!(came == given, "{} of {}", came.len(), given.len());
+    assert_eq!((read.lost(LossReason::TooLarge), summary.lost[&LossReason::TooLarge]), (2, 2));
+}
+
+#[test]
+fn short_threads_lose_nothing_and_leave_no_memory_behind() {
+    let folder = Folder::new();
+    let recorder = start(Options { memory: 4 * CHUNK, flush_every: SHORT, ..Options::new(folder.file("out.swv")) });
+    let mark = mark(&recorder);
+    for round in 0..100_u64 {
+        thread::scope(|scope| {
+            for who in 0..8 {
+                let recorder = &recorder;
+                scope.spawn(move || (0..=who).for_each(|which| recorder.record(mark, &[round * 8 + who, which])));
+            }
+        });
+    }
+    recorder.flush().unwrap();
+    // Threads of one round may still be ending in the next.
+    assert!(recorder.stats().buffer_bytes <= (4 + 3 * 8) * CHUNK, "{:?}", recorder.stats());
+    let summary = recorder.stop();
+    let marks = Read::whole(&summary.path).marks();
+    assert_eq!(marks.len(), 800);
+    assert!(marks.into_iter().all(|(who, which)| which == all_of(who % 8 + 1)));
+}
+
+#[test]
+fn what_destructors_of_thread_locals_record_is_there() {
+    struct Last(Recorder, u64);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let mark = mark(&self.0);
+            self.0.record(mark, &[self.1, 1]);
+        }
+    }
+    thread_local! {
+        static BEFORE: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    let folder = Folder::new();
+    let recorder = start(Options::new(folder.file("out.swv")));
+    let kind = mark(&recorder);
+    for (who, records_before) in [(0, true), (1, false)] {
+        let recorder = recorder.clone();
+        let work = move || {
+            if records_before {
+                recorder.record(kind, &[who, 0]);
+            }
+            BEFORE.set(Some(Last(recorder, who)));
+        };
+        thread::spawn(work).join().unwrap();
+    }
+    let marks = Read::whole(&recorder.stop().path).marks();
+    assert_eq!(marks.into_iter().collect::<Vec<_>>(), [(0, vec![0, 1]), (1, vec![1])]);
+}
+
+#[test]
+fn a_flush_brings_all_into_the_file_while_recording_goes_on() {
+    let folder = Folder::new();
+    let recorder = start(Options { flush_every: Duration::MAX, ..Options::new(folder.file("out.swv")) });
+    let mark = mark(&recorder);
+    for which in 0..50 {
+        recorder.record(mark, &[1, which]);
+        recorder.flush().unwrap();
+        let read = Read::whole(&recorder.path());
+        assert_eq!((read.marks()[&1].clone(), read.end), (all_of(which + 1), None));
+    }
+    let length = fs::metadata(recorder.path()).unwrap().len();
+    recorder.flush().unwrap();
+    assert_eq!(fs::metadata(recorder.path()).unwrap().len(), length, "nothing new takes no room");
+    recorder.stop();
+    assert_eq!(recorder.flush(), Err(FlushError::Stopped));
+    recorder.record(mark, &[1, 50]);
+    assert_eq!(recorder.stop().events, 50);
+}
+
+#[test]
+fn several_recorders_at_once_get_their_own_events() {
+    let folder = Folder::new();
+    let recorders: Vec<_> = (0..3).map(|number| start(Options::new(folder.file(&format!("{number}.swv"))))).collect();
+    let marks: Vec<_> = recorders.iter().map(mark).collect();
+    thread::scope(|scope| {
+        for who in 0..3_u64 {
+            let (recorders, marks) = (&recorders, &marks);
+            scope.spawn(move || {
+                let mut random = Random::new(who);
+                let mut next = [0; 3];
+                for _ in 0..30_000 {
+                    let to = random.below(3);
+                    recorders[to].record(marks[to], &[who, next[to]]);
+                    next[to] += 1;
+                }
+            });
+        }
+    });
+    let mut total = 0;
+    for recorder in recorders {
+        let read = Read::whole(&recorder.stop().path);
+        for which in read.marks().into_values() {
+            assert_eq!(which, all_of(which.len() as u64));
+            total += which.len();
+        }
+    }
+    assert_eq!(total, 90_000);
+}
+
+#[test]
+fn a_paused_recorder_records_nothing() {
+    let folder = Folder::new();
+    let recorder = start(Options::new(folder.file("out.swv")));
+    let mark = mark(&recorder);
+    for round in 0..4 {
+        recorder.record(mark, &[1, round]);
+        recorder.pause();
+        recorder.record(mark, &[1, 100]);
+        recorder.resume();
+    }
+    let summary = recorder.stop();
+    recorder.resume();
+    recorder.record(mark, &[1, 100]);
+    assert_eq!(Read::whole(&summary.path).marks()[&1], all_of(4));
+    assert_eq!(recorder.stop(), summary);
+}
+
+#[test]
+fn recorders_come_and_go_while_threads_record() {
+    let folder = Folder::new();
+    let is_over = AtomicBool::new(false);
+    let mut random = Random::new(11);
+    for round in 0..20 {
+        let recorder = start(Options { flush_every: SHORT, ..Options::new(folder.file(&format!("{round}.swv"))) });
+        is_over.store(false, Ordering::Relaxed);
+        let begun = Barrier::new(4);
+        thread::scope(|scope| {
+            for who in 0..3_u64 {
+                let (recorder, is_over, begun) = (recorder.clone(), &is_over, &begun);
+                scope.spawn(move || {
+                    let mark = mark(&recorder);
+                    begun.wait();
+                    for which in 0.. {
+                        recorder.record(mark, &[who, which]);
+                        if is_over.load(Ordering::Relaxed) {
+                            break;
+                        }
+                    }
+                });
+            }
+            begun.wait();
+            thread::sleep(Duration::from_micros(random.bits() % 3_000));
+            let summary = recorder.stop();
+            let read = Read::whole(&summary.path);
+            assert_ended(&read, &summary);
+            assert!(read.marks().into_values().all(|which| which == all_of(which.len() as u64)));
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
+#[test]
+fn dropping_the_last_handle_ends_the_file() {
+    let folder = Folder::new();
+    let path = folder.file("out.swv");
+    let recorder = start(Options::new(&path));
+    let other = recorder.clone();
+    let kind = mark(&recorder);
+    recorder.record(kind, &[1, 0]);
+    drop(recorder);
+    other.record(kind, &[1, 1]);
+    drop(other);
+    let read = Read::whole(&path);
+    assert_eq!((read.marks()[&1].len(), read.end.map(|end| end.events)), (2, Some(2)));
+    let again = start(Options { overwrite: true, ..Options::new(&path) });
+    again.record(mark(&again), &[1, 7]);
+    drop(again);
+    assert_eq!(Read::whole(&path).marks()[&1], [7], "the same thread records into the next one");
+}
+
+#[test]
+fn a_signal_handler_may_record() {
+    let folder = Folder::new();
+    let recorder = start(Options { flush_every: SHORT, ..Options::new(folder.file("out.swv")) });
+    let mark = mark(&recorder);
+    let handled = AtomicU64::new(0);
+    let mut inside = |_: *mut std::ffi::c_void| {
+        recorder.record(mark, &[2, handled.fetch_add(1, Ordering::Relaxed)]);
+    };
+    let mut count = 0;
+    signals::with_handlers(&[libc::SIGALRM], SignalStack::Normal, &mut inside, || {
+        let ticker = Ticker::start(libc::SIGALRM, 20);
+        while handled.load(Ordering::Relaxed) < 20_000 && count < 50_000_000 {
+            recorder.record(mark, &[1, count]);
+            count += 1;
+        }
+        drop(ticker);
+    });
+    let summary = recorder.stop();
+    let read = Read::whole(&summary.path);
+    let marks = read.marks();
+    assert_eq!(marks[&1], all_of(count), "what was interrupted is whole");
+    let from_handler = marks.get(&2).map_or(0, Vec::len) as u64;
+    assert!(marks.get(&2).is_none_or(|which| which.is_sorted()));
+    let handled = handled.load(Ordering::Relaxed);
+    assert_eq!(from_handler + read.lost(LossReason::Interrupted), handled);
+    assert_eq!(summary.lost.get(&LossReason::Interrupted).copied().unwrap_or(0), handled - from_handler);
+    assert!(from_handler > 0 && handled > from_handler, "{from_handler} of {handled}: both ways were taken");
+}
+
+#[test]
+fn a_warm_thread_neither_allocates_nor_gives_back() {
+    let folder = Folder::new();
+    let recorder = start(Options { memory: 3 * CHUNK, ..Options::new(folder.file("out.swv")) });
+    let mark = mark(&recorder);
+    recorder.record(mark, &[0, 0]);
+    let frame = label("work", "", 0).unwrap();
+    let before = requests();
+    for which in 0..MANY {
+        recorder.record(mark, &[0, which]);
+        recorder.instant_with(frame, None, b"[]");
+    }
+    assert_eq!(requests(), before);
+    assert_eq!(recorder.stop().events, 2 * MANY + 1);
+}
+
+#[test]
+fn threads_can_be_named_late_and_by_others() {
+    let folder = Folder::new();
+    let recorder = start(Options::new(folder.file("out.swv")));
+    let (begun, over) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            recorder.free(1);
+            begun.wait();
+            over.wait();
+        });
+        begun.wait();
+        recorder.flush().unwrap();
+        let tid = Read::whole(&recorder.path()).dictionary.threads().next().unwrap().tid;
+        recorder.name_other_thread(tid, "given");
+        recorder.name_other_thread(u32::MAX, "nobody");
+        let read = Read::whole(&recorder.stop().path);
+        assert_eq!(read.dictionary.threads().map(|thread| &*thread.name).collect::<Vec<_>>(), ["given"]);
+        over.wait();
+    });
+}
+
+#[test]
+fn the_system_s_clock_can_be_asked_for() {
+    child::in_own_process("live::the_system_s_clock_can_be_asked_for", check_clocks);
+}
+
+fn check_clocks(folder: &Path) {
+    for (number, variable) in ["monotonic", "tsc"].into_iter().enumerate() {
+        // SAFETY: no other thread of this process reads the environment.
+        unsafe { std::env::set_var("STACKWEAVE_CLOCK", variable) };
+        let recorder = start(Options::new(folder.join(format!("{number}.swv"))));
+        recorder.free(1);
+        thread::sleep(Duration::from_millis(20));
+        recorder.free(2);
+        let read = Read::whole(&recorder.stop().path);
+        let line = read.timeline();
+        let [first, second] = [0, 1].map(|index| line.nanoseconds(read.events[&1][index].ticks));
+        assert!(second - first >= 20_000_000, "{first} {second}");
+        if variable == "monotonic" {
+            assert_eq!(read.start.clock, ClockSource::Monotonic);
+        }
+    }
+}
+
+#[test]
+fn what_keeps_a_recording_from_starting_is_one_sentence() {
+    let folder = Folder::new();
+    let path = folder.file("out.swv");
+    fs::write(&path, "precious").unwrap();
+    let refuse = |options| Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap_err().to_string();
+    let shown = path.display();
+    assert_eq!(refuse(Options::new(&path)), format!("cannot record to {shown}: the file exists already"));
+    let missing = folder.file("no/such/out.swv");
+    let shown = missing.display();
+    assert_eq!(refuse(Options::new(&missing)), format!("cannot record to {shown}: its folder does not exist"));
+    let ring = Some(stackweave_recording::live::Ring::default());
+    assert!(refuse(Options { ring, ..Options::new(&path) }).ends_with("the file exists already"));
+    assert_eq!(fs::read(&path).unwrap(), b"precious");
+}

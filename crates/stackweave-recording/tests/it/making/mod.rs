@@ -1,0 +1,203 @@
+//! Recordings made by hand, and what must come out of them.
+
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
+use std::sync::Arc;
+
+use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
+use stackweave_recording::file::{
+    ClockPoint, Encoded, Encoder, End, EndReason, EventBuffer, LossReason, Lost, Mode, Start,
+};
+use stackweave_recording::read::Source;
+use stackweave_recording::{Missing, ProcessRecording, Recording};
+use stackweave_store::StackTable;
+use stackweave_testkit::random::Random;
+
+static STACKS: StackTable = StackTable::new();
+
+/// `step(value)`, the first kind of every recording made here.
+pub(crate) const STEP: u64 = 1;
+/// `note(frame, stack, details)`, the second.
+pub(crate) const NOTE: u64 = 2;
+
+/// What was recorded on each thread: ticks and value of each event.
+pub(crate) type Steps = BTreeMap<u32, Vec<(u64, u64)>>;
+
+/// What a block that was made holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Made {
+    Start,
+    Definitions,
+    Events(u32, Vec<(u64, u64)>),
+    Other,
+}
+
+/// Makes the recording of one process, block by block.
+pub(crate) struct Maker {
+    encoder: Encoder,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) blocks: Vec<(Range<usize>, Made)>,
+}
+
+impl Maker {
+    /// A process that began to record at this time by both clocks; a tick is a nanosecond.
+    pub(crate) fn new(pid: u32, started_ns: u32) -> Self {
+        let start = Start { started_wall_ns: started_ns.into(), started_monotonic_ns: started_ns.into(), ..start(pid) };
+        Self::of(&start)
+    }
+
+    pub(crate) fn of(start: &Start) -> Self {
+        let mut maker = Self { encoder: Encoder::new(&STACKS), bytes: Vec::new(), blocks: Vec::new() };
+        maker.add(Made::Start, |encoder, out| encoder.start(start, out));
+        let value = Field::new("value", FieldType::Unsigned);
+        let step = EventKind { name: "step".into(), role: Role::Instant, fields: vec![value].into() };
+        assert_eq!(maker.encoder.kind(&step).map(u64::from), Some(STEP));
+        assert_eq!(maker.encoder.kind(&EventKind::INSTANT_WITH).map(u64::from), Some(NOTE));
+        maker
+    }
+
+    fn add(&mut self, made: Made, write: impl FnOnce(&mut Encoder, &mut Vec<u8>)) {
+        let from = self.bytes.len();
+        write(&mut self.encoder, &mut self.bytes);
+        if self.bytes.len() > from {
+            self.blocks.push((from..self.bytes.len(), made));
+        }
+    }
+
+    pub(crate) fn thread(&mut self, number: u32, name: &str) {
+        self.encoder.thread(number, 1_000 + number, name);
+    }
+
+    /// Adds events that carry a value each.
+    pub(crate) fn steps(&mut self, thread: u32, steps: &[(u64, u64)]) {
+        let words: Vec<u64> = steps.iter().flat_map(|(ticks, value)| [ticks << 8 | STEP, *value]).collect();
+        self.words(thread, &words, steps.to_vec());
+    }
+
+    /// Adds one event with a label as its frame, a stack and a text.
+    pub(crate) fn note(&mut self, thread: u32, ticks: u64, name: &str, text: &str) {
+        let frame = stackweave_store::label(name, "made.py", 1).unwrap();
+        let stack = STACKS.intern(&[frame]).unwrap();
+        let mut words = vec![ticks << 8 | NOTE, frame.to_bits(), stack.get().into(), text.len() as u64];
+        words.extend(text.as_bytes().chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_ne_bytes(word)
+        }));
+        self.words(thread, &words, vec![(ticks, u64::MAX)]);
+    }
+
+    fn words(&mut self, thread: u32, words: &[u64], steps: Vec<(u64, u64)>) {
+        let mut out = Encoded::default();
+        let taken = self.encoder.events(thread, words, &NoNames, &mut out);
+        assert_eq!((taken.events, taken.words), (steps.len() as u64, words.len()));
+        self.add(Made::Definitions, |_, bytes| bytes.extend_from_slice(&out.definitions));
+        self.add(Made::Events(thread, steps), |_, bytes| bytes.extend_from_slice(&out.events));
+    }
+
+    pub(crate) fn clock(&mut self, ticks: u64, monotonic_ns: u64) {
+        let wall_ns = i64::try_from(monotonic_ns).unwrap();
+        let point = ClockPoint { ticks, monotonic_ns, wall_ns, width_ns: 20 };
+        self.add(Made::Other, |encoder, out| encoder.clock(&point, out));
+    }
+
+    pub(crate) fn lost(&mut self, reason: LossReason, count: u64) {
+        let lost = Lost { reason, count, thread: 1, first_ticks: 0, last_ticks: 9 };
+        self.add(Made::Other, |encoder, out| encoder.lost(&lost, out));
+    }
+
+    pub(crate) fn end(mut self) -> Self {
+        let end = End { events: 0, lost: 0, residual_ns: 0, reason: EndReason::Stopped };
+        self.add(Made::Other, |encoder, out| encoder.end(&end, out));
+        self
+    }
+
+    /// What all blocks hold that lie before `end` and for which `is_whole` holds.
+    pub(crate) fn steps_where(&self, mut is_whole: impl FnMut(&Range<usize>) -> bool) -> Steps {
+        let mut steps = Steps::new();
+        for (range, made) in &self.blocks {
+            if let (Made::Events(thread, events), true) = (made, is_whole(range)) {
+                steps.entry(*thread).or_default().extend(events);
+            }
+        }
+        steps
+    }
+
+    pub(crate) fn all_steps(&self) -> Steps {
+        self.steps_where(|_| true)
+    }
+}
+
+pub(crate) fn start(pid: u32) -> Start {
+    Start {
+        pid,
+        host: "example".into(),
+        boot_id: "one-boot".into(),
+        ticks_per_second: 1_000_000_000,
+        command_line: vec!["program".into(), "--fast".into()],
+        mode: Mode::Whole,
+        ..Start::default()
+    }
+}
+
+/// A process with `threads` threads that records `blocks` blocks, with ticks that go forward on each thread.
+pub(crate) fn busy(pid: u32, seed: u64, threads: u32, blocks: usize) -> Maker {
+    let mut random = Random::new(seed);
+    let mut maker = Maker::new(pid, 1_000 + pid);
+    let mut ticks = vec![0; threads as usize];
+    for block in 0..blocks {
+        let thread = random.below(ticks.len());
+        let steps: Vec<(u64, u64)> = (0..=random.below(40))
+            .map(|step| {
+                ticks[thread] += random.below(1_000) as u64;
+                (ticks[thread], (block * 1_000 + step) as u64)
+            })
+            .collect();
+        maker.steps(u32::try_from(thread).unwrap() + 1, &steps);
+        if block % 7 == 3 {
+            maker.note(u32::try_from(thread).unwrap() + 1, ticks[thread], &format!("note {block}"), "{\"a\": 1}");
+        }
+    }
+    maker
+}
+
+pub(crate) fn open_bytes(bytes: &[u8]) -> Result<Recording, stackweave_recording::OpenError> {
+    let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(bytes));
+    Recording::from_source(&source, Path::new("made.swv"))
+}
+
+/// The value of a step; the largest number for a note.
+pub(crate) fn value_of(process: &ProcessRecording, event: &stackweave_recording::file::Event<'_>) -> u64 {
+    match u64::from(event.kind) {
+        STEP => event.words[0],
+        NOTE => {
+            assert_eq!(event.bytes, Some(&b"{\"a\": 1}"[..]));
+            assert!(process.dictionary().kind(2).is_none_or(|kind| kind.name == "instant-with"));
+            u64::MAX
+        }
+        other => panic!("kind {other}"),
+    }
+}
+
+fn add_block(process: &ProcessRecording, events: &EventBuffer, to: &mut Steps) {
+    let thread = to.entry(events.thread()).or_default();
+    thread.extend(events.iter().map(|event| (event.ticks, value_of(process, &event))));
+}
+
+/// All events of a process by thread, and what could not be read.
+pub(crate) fn visited(process: &ProcessRecording) -> (Steps, Missing) {
+    let mut steps = Steps::new();
+    let missing = process.visit(None, &mut |_| (), &mut |events| {
+        add_block(process, events, &mut steps);
+        ControlFlow::Continue(())
+    });
+    (steps, missing.unwrap())
+}
+
+/// The same, when nothing may be missing in blocks.
+pub(crate) fn steps_of(process: &ProcessRecording) -> Steps {
+    let (steps, missing) = visited(process);
+    assert_eq!(missing, Missing::default());
+    steps
+}

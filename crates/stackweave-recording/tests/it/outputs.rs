@@ -1,0 +1,146 @@
+//! Files of recordings: an old one is there until a new one is, and what is not the recording's stays.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::Arc;
+
+use stackweave_core::NoNames;
+use stackweave_recording::live::{Options, Recorder, Ring};
+use stackweave_recording::read::first_start;
+use stackweave_testkit::folder::Folder;
+
+use crate::recorded::{Read, STACKS, mark, start};
+
+fn later(path: &Path) -> Options {
+    Options { overwrite: true, named_later: true, ..Options::new(path) }
+}
+
+fn ring(path: &Path) -> Options {
+    let limits = Ring { bytes: Some(1 << 20), seconds: None };
+    Options { ring: Some(limits), dump_at_exit: true, ..Options::new(path) }
+}
+
+fn marks_in(path: &Path) -> Vec<u64> {
+    Read::whole(path).marks().into_keys().collect()
+}
+
+#[test]
+fn the_old_recording_stays_until_the_new_one_is_published() {
+    let folder = Folder::new();
+    let path = folder.file("out.swv");
+    let of_run = |recorder: &Recorder, who: u64| recorder.record(mark(recorder), &[who, 0]);
+    let first = start(Options::new(&path));
+    of_run(&first, 1);
+    first.stop();
+    let second = start(later(&path));
+    of_run(&second, 2);
+    second.flush().unwrap();
+    assert_eq!(marks_in(&path), [1]);
+    assert!(second.discard().path.as_os_str().is_empty());
+    assert_eq!((marks_in(&path), folder.paths().len()), (vec![1], 1));
+    let third = start(later(&path));
+    of_run(&third, 3);
+    third.publish().unwrap();
+    third.publish().unwrap();
+    of_run(&third, 3);
+    assert_eq!(third.stop().path, path);
+    assert_eq!((marks_in(&path), folder.paths().len()), (vec![3], 1));
+    assert_eq!(Read::whole(&path).count(), 2);
+}
+
+#[test]
+fn a_start_that_fails_leaves_the_old_recording() {
+    let folder = Folder::new();
+    let path = folder.file("out.swv");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("kept"), "").unwrap();
+    let options = Options { overwrite: true, ..Options::new(&path) };
+    let error = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap_err().to_string();
+    assert!(error.contains("it is a folder"), "{error}");
+    assert!(path.join("kept").exists());
+}
+
+#[test]
+fn a_name_that_was_taken_meanwhile_is_left_alone() {
+    let folder = Folder::new();
+    let path = folder.file("out.swv");
+    let recorder = start(Options { overwrite: false, ..later(&path) });
+    fs::write(&path, "theirs").unwrap();
+    let error = recorder.publish().unwrap_err().to_string();
+    assert!(error.contains("the file exists already"), "{error}");
+    recorder.discard();
+    assert_eq!(fs::read(&path).unwrap(), b"theirs");
+}
+
+#[test]
+fn only_its_own_file_is_discarded() {
+    let folder = Folder::new();
+    let path = folder.file("out.swv");
+    let recorder = start(Options::new(&path));
+    fs::rename(&path, folder.file("kept.swv")).unwrap();
+    fs::write(&path, "theirs").unwrap();
+    recorder.discard();
+    assert_eq!(fs::read(&path).unwrap(), b"theirs");
+    assert!(folder.file("kept.swv").exists());
+    let recorder = start(Options { overwrite: true, ..Options::new(&path) });
+    recorder.record(mark(&recorder), &[1, 0]);
+    recorder.discard();
+    assert!(!path.exists());
+    start(ring(&path)).discard();
+    assert_eq!(folder.paths(), [folder.file("kept.swv")]);
+}
+
+#[test]
+fn two_rings_with_one_path_have_a_file_each() {
+    let folder = Folder::new();
+    let path = folder.file("out.swv");
+    let rings = [start(ring(&path)), start(ring(&path))];
+    for (who, ring) in (1..).zip(&rings) {
+        ring.record(mark(ring), &[who, 0]);
+    }
+    let second = folder.file("out-2.swv");
+    for _ in 0..2 {
+        // What a ring has dumped before it may replace.
+        assert_eq!(rings[0].dump(None).unwrap(), path);
+        assert_eq!(rings[1].dump(None).unwrap(), second);
+    }
+    assert_eq!((marks_in(&path), marks_in(&second)), (vec![1], vec![2]));
+    let other = folder.file("other.swv");
+    fs::write(&other, "theirs").unwrap();
+    assert_eq!(rings[0].dump(Some(&other)).unwrap(), folder.file("other-2.swv"));
+    assert_eq!(fs::read(&other).unwrap(), b"theirs");
+    assert_eq!((rings[0].stop().path, rings[1].stop().path), (path.clone(), second.clone()));
+    assert_eq!((marks_in(&path), marks_in(&second)), (vec![1], vec![2]));
+    assert_eq!(folder.paths().len(), 4);
+}
+
+#[test]
+fn a_ring_that_may_overwrite_does() {
+    let folder = Folder::new();
+    let path = folder.file("out.swv");
+    fs::write(&path, "old").unwrap();
+    let recorder = start(Options { overwrite: true, ..ring(&path) });
+    recorder.record(mark(&recorder), &[1, 0]);
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(recorder.stop().path, path);
+    assert_eq!((marks_in(&path), folder.paths().len()), (vec![1], 1));
+}
+
+#[test]
+fn recordings_are_their_owners_only_and_keep_the_rights_of_what_they_replace() {
+    let folder = Folder::new();
+    let (path, link) = (folder.file("out.swv"), folder.file("link.swv"));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    start(Options::new(&path)).stop();
+    assert_eq!(mode(&path), 0o600);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("out.swv", &link).unwrap();
+    let before = first_start(&path).unwrap().run().unwrap().to_owned();
+    start(Options { overwrite: true, ..Options::new(&link) }).stop();
+    assert_eq!((mode(&path), fs::read_link(&link).unwrap().as_path()), (0o640, Path::new("out.swv")));
+    assert_ne!(first_start(&path).unwrap().run().unwrap(), before, "each run has its own number");
+    let dumped = folder.file("ring.swv");
+    start(ring(&dumped)).stop();
+    assert_eq!(mode(&dumped), 0o600);
+}

@@ -1,0 +1,325 @@
+//! Recordings that tests make up, event by event, in memory.
+#![expect(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "a recording that cannot be made must fail the test"
+)]
+
+mod native_names;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use stackweave_core::{
+    Allocator, CodeAddress, CodeId, EventKind, Module, ModuleList, Names, Position, RawFrame, RawFrameKind,
+    SourceLocation,
+};
+use stackweave_recording::file::{Encoded, Encoder, End, EndReason, LossReason, Lost, Start};
+use stackweave_recording::read::Source;
+use stackweave_recording::{ProcessRecording, Recording};
+use stackweave_store::{StackTable, label, locate_label};
+
+pub use native_names::NativeName;
+use native_names::write_native_names;
+
+static STACKS: StackTable = StackTable::new();
+
+/// A process that records. A tick of its clock is a nanosecond.
+#[derive(Debug)]
+pub struct Tape {
+    encoder: Encoder,
+    bytes: Vec<u8>,
+    names: TapeNames,
+    /// Those that are declared, in the order of their numbers, which begin at 1.
+    kinds: Vec<EventKind>,
+    native_names: BTreeMap<u64, Vec<NativeName>>,
+    /// Words that are not written yet, by thread.
+    words: BTreeMap<u32, Vec<u64>>,
+}
+
+#[derive(Debug, Default)]
+struct TapeNames {
+    python: Vec<SourceLocation>,
+    modules: Vec<Module>,
+    /// What lies behind line 3 of each file, innermost first.
+    behind: Vec<SourceLocation>,
+}
+
+impl Names for TapeNames {
+    fn locate(&self, frame: RawFrame) -> Option<SourceLocation> {
+        match frame.kind() {
+            RawFrameKind::Python { code, instruction, .. } => {
+                let mut location = self.python.get(code.get() as usize - 1)?.clone();
+                location.position.line = Some(instruction);
+                Some(location)
+            }
+            _ => locate_label(frame),
+        }
+    }
+
+    fn has_extra_frames(&self) -> bool {
+        !self.behind.is_empty()
+    }
+
+    fn frames_behind(&self, _: &str, line: u32) -> Vec<SourceLocation> {
+        if line == 3 { self.behind.clone() } else { Vec::new() }
+    }
+
+    fn modules(&self) -> ModuleList {
+        ModuleList::new(self.modules.clone())
+    }
+}
+
+/// The frame that a name stands for.
+pub fn span(name: &str) -> RawFrame {
+    label(name, "", 0).unwrap()
+}
+
+/// A native frame with this return address.
+pub fn native(address: u64) -> RawFrame {
+    RawFrame::native(CodeAddress::return_address(address))
+}
+
+/// Where and when an event happens: thread and ticks.
+pub type At = (u32, u64);
+
+impl Default for Tape {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tape {
+    /// A process of the number 1.
+    pub fn new() -> Self {
+        Self::started(&Start { pid: 1, ..Start::default() })
+    }
+
+    /// A process with this start. The kinds that every recorder has are declared.
+    pub fn started(start: &Start) -> Self {
+        let mut encoder = Encoder::new(&STACKS);
+        let mut bytes = Vec::new();
+        encoder.start(start, &mut bytes);
+        let (names, kinds, native_names, words) = Default::default();
+        let mut tape = Self { encoder, bytes, names, kinds, native_names, words };
+        for kind in &EventKind::BUILT_IN {
+            tape.kind(kind);
+        }
+        tape
+    }
+
+    /// A Python function: its number.
+    pub fn python(&mut self, qualname: &str, filename: &str, first_line: u32) -> u32 {
+        self.names.python.push(SourceLocation {
+            name: qualname.rsplit('.').next().unwrap().into(),
+            qualname: Some(qualname.into()),
+            filename: filename.into(),
+            first_line: Some(first_line),
+            position: Position::default(),
+        });
+        u32::try_from(self.names.python.len()).unwrap()
+    }
+
+    /// A frame of a Python function, at this line.
+    pub fn at(function: u32, line: u32) -> RawFrame {
+        RawFrame::python(CodeId::new(function).unwrap(), line, false)
+    }
+
+    /// Line 3 of each file was made from functions with these names, innermost first.
+    pub fn behind_line_3(&mut self, names: &[&str]) {
+        let location = |name: &&str| SourceLocation {
+            name: (*name).into(),
+            qualname: None,
+            filename: "original.py".into(),
+            first_line: None,
+            position: Position { line: Some(1), ..Position::default() },
+        };
+        self.names.behind = names.iter().map(location).collect();
+    }
+
+    /// Loads a module.
+    pub fn module(&mut self, module: Module) {
+        self.names.modules.push(module);
+    }
+
+    /// Unloads all modules.
+    pub fn unload(&mut self) {
+        self.names.modules.clear();
+    }
+
+    /// What the native frame with this address is called, innermost first.
+    pub fn name_native(&mut self, address: u64, names: Vec<NativeName>) {
+        self.native_names.insert(address, names);
+    }
+
+    /// Names a thread.
+    pub fn thread(&mut self, number: u32, tid: u32, name: &str) {
+        self.encoder.thread(number, tid, name);
+    }
+
+    /// The number of a kind of events, which is declared if it was not yet.
+    pub fn kind(&mut self, kind: &EventKind) -> u64 {
+        let known = self.kinds.iter().position(|known| known == kind);
+        let place = known.unwrap_or_else(|| {
+            self.kinds.push(kind.clone());
+            assert_eq!(self.encoder.kind(kind).map(usize::from), Some(self.kinds.len()));
+            self.kinds.len() - 1
+        });
+        place as u64 + 1
+    }
+
+    /// Any event; stacks are words that [`stack_word`] gives, frames are the bits of raw ones.
+    pub fn event(&mut self, (thread, ticks): At, kind: &EventKind, words: &[u64]) {
+        let number = self.kind(kind);
+        let buffer = self.words.entry(thread).or_default();
+        buffer.push(ticks << 8 | number);
+        buffer.extend(words);
+    }
+
+    /// A span begins.
+    pub fn begin(&mut self, at: At, frame: RawFrame) {
+        self.event(at, &EventKind::BEGIN, &[frame.to_bits()]);
+    }
+
+    /// A span begins at this stack, which has its innermost frame first.
+    pub fn begin_at(&mut self, at: At, frame: RawFrame, stack: &[RawFrame]) {
+        self.event(at, &EventKind::BEGIN_AT, &[frame.to_bits(), stack_word(stack)]);
+    }
+
+    /// A span begins, with details as JSON.
+    pub fn begin_with(&mut self, at: At, frame: RawFrame, stack: &[RawFrame], details: &str) {
+        self.event(at, &EventKind::BEGIN_WITH, &with_bytes(&[frame.to_bits(), stack_word(stack)], details));
+    }
+
+    /// The innermost span ends.
+    pub fn end(&mut self, at: At) {
+        self.event(at, &EventKind::END, &[]);
+    }
+
+    /// Something happens.
+    pub fn instant(&mut self, at: At, frame: RawFrame, stack: &[RawFrame]) {
+        self.event(at, &EventKind::INSTANT, &[frame.to_bits(), stack_word(stack)]);
+    }
+
+    /// Something happens, with details as JSON.
+    pub fn instant_with(&mut self, at: At, frame: RawFrame, stack: &[RawFrame], details: &str) {
+        self.event(at, &EventKind::INSTANT_WITH, &with_bytes(&[frame.to_bits(), stack_word(stack)], details));
+    }
+
+    /// A quantity has this value.
+    pub fn counter(&mut self, at: At, frame: RawFrame, value: f64) {
+        self.event(at, &EventKind::COUNTER, &[frame.to_bits(), value.to_bits()]);
+    }
+
+    /// A sample with this weight.
+    pub fn sample(&mut self, at: At, stack: &[RawFrame], weight: i64) {
+        self.event(at, &EventKind::SAMPLE, &[stack_word(stack), weight.cast_unsigned()]);
+    }
+
+    /// A block is taken.
+    pub fn allocate(&mut self, at: At, (address, size): (u64, u64), stack: &[RawFrame]) {
+        self.event(at, &EventKind::ALLOCATE, &[address, size, stack_word(stack)]);
+    }
+
+    /// A block is taken from this allocator.
+    pub fn allocate_by(&mut self, at: At, by: Allocator, (address, size): (u64, u64), stack: &[RawFrame]) {
+        self.event(at, &by.kind(), &[address, size, stack_word(stack)]);
+    }
+
+    /// What a thread takes from now on has this tag, or none.
+    pub fn tag(&mut self, at: At, name: Option<&str>) {
+        self.event(at, &EventKind::MEMORY_TAG, &[name.map_or(0, |name| span(name).to_bits())]);
+    }
+
+    /// A block is given back.
+    pub fn free(&mut self, at: At, address: u64) {
+        self.event(at, &EventKind::FREE, &[address]);
+    }
+
+    /// Writes what a thread has recorded so far.
+    pub fn flush(&mut self, thread: u32) {
+        let encoded = self.encode(thread);
+        self.bytes.extend(encoded.definitions);
+        self.bytes.extend(encoded.events);
+    }
+
+    /// The same, as if the block with what the events refer to were lost.
+    pub fn flush_undefined(&mut self, thread: u32) {
+        let encoded = self.encode(thread);
+        self.bytes.extend(encoded.events);
+    }
+
+    fn encode(&mut self, thread: u32) -> Encoded {
+        let mut encoded = Encoded::default();
+        let words = self.words.remove(&thread).unwrap_or_default();
+        let taken = self.encoder.events(thread, &words, &self.names, &mut encoded);
+        assert_eq!(taken.words, words.len());
+        encoded
+    }
+
+    /// Says that events of a thread were lost at this time.
+    pub fn lose(&mut self, (thread, ticks): At) {
+        self.flush(thread);
+        let lost = Lost { reason: LossReason::ALL[0], count: 1, thread, first_ticks: ticks, last_ticks: ticks };
+        self.encoder.lost(&lost, &mut self.bytes);
+    }
+
+    /// The file.
+    pub fn bytes(mut self) -> Vec<u8> {
+        self.write_all();
+        let end = End { events: 0, lost: 0, residual_ns: 0, reason: EndReason::ALL[0] };
+        self.encoder.end(&end, &mut self.bytes);
+        self.bytes
+    }
+
+    /// The file of a process that was killed: it has no end.
+    pub fn unended_bytes(mut self) -> Vec<u8> {
+        self.write_all();
+        self.bytes
+    }
+
+    fn write_all(&mut self) {
+        for thread in self.words.keys().copied().collect::<Vec<_>>() {
+            self.flush(thread);
+        }
+        self.encoder.describe_pending(&self.names, &mut self.bytes);
+        write_native_names(&self.native_names, &mut self.bytes);
+    }
+
+    /// Reads it all back.
+    pub fn recording(self) -> Recording {
+        recording(self.bytes())
+    }
+
+    /// The same, as its one process.
+    pub fn process(self) -> ProcessRecording {
+        self.recording().processes()[0].clone()
+    }
+}
+
+/// Words, and the byte string behind them: its length, and its bytes in whole words.
+pub fn with_bytes(words: &[u64], text: &str) -> Vec<u64> {
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    };
+    words.iter().copied().chain([text.len() as u64]).chain(text.as_bytes().chunks(8).map(word)).collect()
+}
+
+/// Several processes, as they would lie in one file.
+pub fn recording_of(tapes: Vec<Tape>) -> Recording {
+    recording(tapes.into_iter().flat_map(Tape::bytes).collect())
+}
+
+/// Reads the bytes of a file.
+pub fn recording(bytes: Vec<u8>) -> Recording {
+    let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(bytes));
+    Recording::from_source(&source, Path::new("made-up.swv")).unwrap()
+}
+
+/// The word of an event that stands for a stack; nothing stands for none.
+pub fn stack_word(stack: &[RawFrame]) -> u64 {
+    if stack.is_empty() { 0 } else { STACKS.intern(stack).unwrap().get().into() }
+}
