@@ -1,0 +1,225 @@
+//! What is for programs: JSON, gates, completions.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::common::{Recorded, text};
+
+fn json_of(recorded: &Recorded, arguments: &[&str]) -> Value {
+    let (said, remarks) = recorded.said(arguments);
+    assert_eq!(remarks, "");
+    serde_json::from_str(&said).unwrap()
+}
+
+#[test]
+fn top_writes_json() {
+    let recorded = Recorded::new().with("a.swv", 3);
+    let top = json_of(&recorded, &["top", "--json", "--sort", "calls", "-n", "1", "a.swv"]);
+    assert_eq!((&top["measure"], &top["unit"], &top["left_out"]), (&json!("time"), &json!("seconds"), &json!(2)));
+    let row = &top["functions"][0];
+    assert_eq!([&row["function"], &row["calls"], &row["primitive_calls"]], [&json!("load"), &json!(3), &json!(3)]);
+    assert_eq!([&row["file"], &row["line"], &row["module"]], [&json!("train.py"), &json!(7), &Value::Null]);
+    assert!(row["own"].as_f64().unwrap() <= top["total"].as_f64().unwrap());
+    let calls = json_of(&recorded, &["top", "--json", "--measure", "calls", "a.swv"]);
+    assert_eq!(
+        (&calls["total"], &calls["unit"], &calls["functions"][0]["own"]),
+        (&json!(5), &json!("calls"), &json!(3))
+    );
+    let one = json_of(&recorded, &["top", "--json", "--measure", "calls", "--only", "function:load", "a.swv"]);
+    assert_eq!(one["total"], 3, "what is not shown does not count");
+}
+
+#[test]
+fn trees_and_flames_are_nested() {
+    let recorded = Recorded::new().with("a.swv", 3);
+    let tree = json_of(&recorded, &["tree", "--json", "--min", "0", "--measure", "calls", "a.swv"]);
+    let epoch = &tree["children"][0];
+    assert_eq!(
+        (&tree["total"], &tree["outside"], &epoch["function"], &epoch["total"]),
+        (&json!(5), &json!(0), &json!("epoch"), &json!(5))
+    );
+    let below: Vec<_> =
+        epoch["children"].as_array().unwrap().iter().map(|node| (&node["function"], &node["own"])).collect();
+    assert_eq!(below, [(&json!("load"), &json!(3)), (&json!("step"), &json!(1))]);
+    assert!(epoch.get("left_out").is_none() && epoch["children"][0].get("children").is_none());
+    let cut = json_of(&recorded, &["tree", "--json", "--depth", "1", "--measure", "calls", "a.swv"]);
+    assert_eq!(cut["children"][0]["left_out"], json!({"paths": 2, "total": 4}));
+    let flame = json_of(&recorded, &["flame", "--json", "--measure", "calls", "a.swv"]);
+    assert_eq!((&flame["name"], &flame["value"], &flame["unit"]), (&json!("all"), &json!(5), &json!("calls")));
+    assert_eq!(flame["children"][0]["children"][0]["name"], "load");
+    let up = json_of(&recorded, &["flame", "--json", "--bottom-up", "--measure", "calls", "a.swv"]);
+    assert_eq!(
+        (&up["children"][0]["name"], &up["children"][0]["children"][0]["name"]),
+        (&json!("load"), &json!("epoch"))
+    );
+    let root = json_of(&recorded, &["flame", "--json", "--root", "load", "--measure", "calls", "a.swv"]);
+    assert_eq!((&root["value"], &root["total"]), (&json!(3), &json!(5)));
+}
+
+/// Ends with status 1 and one sentence, whatever else was printed.
+fn unchecked(recorded: &Recorded, arguments: &[&str]) -> String {
+    let output = recorded.run(&[&["diff"], arguments].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+    said.lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_gate_that_finds_nothing_to_check_fails() {
+    let recorded = Recorded::new().with("a.swv", 10).with("b.swv", 10);
+    for gate in ["--fail-above", "--fail-above-each"] {
+        let said = unchecked(&recorded, &["a.swv", "b.swv", "--only", "no_such_function", gate, "5"]);
+        assert!(
+            said.starts_with("stackweave: the gate can't be checked, as nothing is selected in a.swv and b.swv"),
+            "{said}"
+        );
+        unchecked(&recorded, &["a.swv", "b.swv", "--from", "3600s", gate, "5"]);
+        unchecked(&recorded, &["a.swv", "b.swv", "--only", "no_such_function", gate, "5", "--json"]);
+    }
+    // Without a gate it is a question, and the answer is that there is nothing.
+    recorded.said(&["diff", "a.swv", "b.swv", "--only", "no_such_function"]);
+}
+
+#[test]
+fn what_is_new_has_grown_and_what_is_gone_is_not_checked() {
+    let recorded = Recorded::new().with("none.swv", 0).with("some.swv", 10);
+    let only = ["--only", "function:load", "--fail-above", "5", "--measure", "calls"];
+    let grown = recorded.run(&[&["diff", "none.swv", "some.swv"], &only[..]].concat());
+    assert_eq!(grown.status.code(), Some(3), "{}", text(&grown.stderr));
+    let said = unchecked(&recorded, &[&["some.swv", "none.swv"], &only[..]].concat());
+    assert!(said.contains("what is selected in some.swv is not in none.swv"), "{said}");
+}
+
+#[test]
+fn a_gate_does_not_pass_what_is_cut() {
+    let recorded = Recorded::new().with("a.swv", 3000);
+    let whole = std::fs::read(recorded.path("a.swv")).unwrap();
+    // Without its last block, which is the end; and within a block.
+    std::fs::write(recorded.path("unclosed.swv"), &whole[..whole.len() - 40]).unwrap();
+    let mut damaged = whole.clone();
+    let middle = whole.len() / 2;
+    damaged[middle] ^= 0xff;
+    std::fs::write(recorded.path("damaged.swv"), &damaged).unwrap();
+    for other in ["unclosed.swv", "damaged.swv"] {
+        for sides in [["a.swv", other], [other, "a.swv"]] {
+            let gate = ["--measure", "calls", "--fail-above", "1000"];
+            let said = unchecked(&recorded, &[&sides, &gate[..]].concat());
+            assert!(said.contains(&format!("{other} is incomplete: ")), "{said}");
+            assert!(said.ends_with("--allow-incomplete compares it all the same"), "{said}");
+            let allowed = recorded.run(&[&["diff", "--allow-incomplete"][..], &sides, &gate].concat());
+            assert!(matches!(allowed.status.code(), Some(0 | 3)), "{}", text(&allowed.stderr));
+        }
+    }
+    recorded.said(&["diff", "a.swv", "a.swv", "--measure", "calls", "--fail-above", "0"]);
+}
+
+#[test]
+fn a_gate_fails_where_nobody_reads_the_table() {
+    let recorded = Recorded::new().with("before.swv", 10).with("after.swv", 16);
+    for format in [&[][..], &["--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
+        command.args(["diff", "before.swv", "after.swv", "--measure", "calls", "--fail-above", "5"]).args(format);
+        let status = command.current_dir(recorded.path("")).stdout(writer).status().unwrap();
+        assert_eq!(status.code(), Some(3));
+    }
+}
+
+#[test]
+fn a_gate_fails_with_a_status_of_its_own() {
+    let recorded = Recorded::new().with("before.swv", 10).with("after.swv", 16);
+    let gate = |arguments: &[&str]| {
+        let output = recorded.run(&[&["diff", "before.swv", "after.swv", "--measure", "calls"], arguments].concat());
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    };
+    let (status, table, said) = gate(&["--fail-above", "49"]);
+    assert_eq!(status, 3);
+    assert_eq!(
+        said,
+        "stackweave: calls grew by 50.0 %, from 12 to 18, and --fail-above allows 49 %; most in load (+6)\n"
+    );
+    assert!(table.contains("+50.0%"), "{table}");
+    assert_eq!(gate(&["--fail-above", "50%"]).0, 0);
+    assert_eq!(gate(&["--fail-above", "0", "--only", "function:step"]).0, 0);
+    let (status, _, said) = gate(&["--fail-above", "59", "--only", "function:load"]);
+    assert_eq!((status, said.contains("grew by 60.0 %, from 10 to 16")), (3, true), "{said}");
+    let (status, _, said) = gate(&["--fail-above-each", "49.9"]);
+    assert_eq!((status, said.contains("calls of load itself grew by 60.0 %, from 10 to 16")), (3, true), "{said}");
+    assert_eq!(gate(&["--fail-above-each", "50"]).0, 0);
+    let (status, json, _) = gate(&["--fail-above", "49", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((status, &json["gate"]["passed"]), (3, &json!(false)));
+    assert_eq!(json["selected"], json!({"before": 12, "after": 18, "difference": 6, "ratio": 1.5}));
+    let load = &json["functions"][0];
+    assert_eq!(
+        (&load["function"], &load["before"]["calls"], &load["after"]["own"]),
+        (&json!("load"), &json!(10), &json!(16))
+    );
+    let (_, json, _) = gate(&["--json", "--paths"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert!(json.get("gate").is_none());
+    assert_eq!((&json["paths"][1]["function"], &json["paths"][1]["callers"]), (&json!("load"), &json!(["epoch"])));
+}
+
+/// The words that bash would offer.
+fn offered(recorded: &Recorded, words: &[&str]) -> Vec<String> {
+    let script = "compopt() { :; }; source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); \
+                  _stackweave stackweave \"${@: -1}\" \"${@: -2:1}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let mut bash = Command::new("bash");
+    bash.args(["--norc", "-c", script, "bash"]).arg(recorded.path("completions.bash")).args(words);
+    let output = bash.current_dir(recorded.path(".")).output().unwrap();
+    assert_eq!(text(&output.stderr), "");
+    let mut words: Vec<String> = text(&output.stdout).lines().map(str::to_owned).collect();
+    words.sort();
+    words
+}
+
+#[test]
+fn bash_completes_commands_options_values_and_files() {
+    let recorded = Recorded::new().with("train.swv", 1);
+    std::fs::write(recorded.path("train.py"), "").unwrap();
+    let script = recorded.said(&["completions", "bash"]).0;
+    std::fs::write(recorded.path("completions.bash"), script).unwrap();
+    assert_eq!(offered(&recorded, &["stackweave", "tr"]), ["trace", "tree"]);
+    assert_eq!(offered(&recorded, &["stackweave", "diff", "--fail-above-"]), ["--fail-above-each"]);
+    assert_eq!(offered(&recorded, &["stackweave", "top", "--measure", "p"]), ["peak"]);
+    assert_eq!(offered(&recorded, &["stackweave", "trace", "--min-"]), ["--min-duration"]);
+    assert_eq!(offered(&recorded, &["stackweave", "trace", "--mechanism", "m"]), ["monitoring"]);
+    assert_eq!(offered(&recorded, &["stackweave", "memory", "--dump-at"]), ["--dump-at-rss"]);
+    assert_eq!(offered(&recorded, &["stackweave", "dynamo", "--no-ph"]), ["--no-phases"]);
+    assert!(
+        offered(&recorded, &["stackweave", "export", "train.swv", "--output", "tr"]).contains(&"train.swv".to_owned())
+    );
+    // Where nothing is offered, bash completes files: it is told to do so.
+    for words in [["stackweave", "top", "tr"], ["stackweave", "trace", "tr"]] {
+        let files = offered(&recorded, &words);
+        assert!(files.iter().all(|word| word.is_empty() || word.starts_with("train.")), "{files:?}");
+    }
+    assert!(std::fs::read_to_string(recorded.path("completions.bash")).unwrap().contains("-o default"));
+    assert!(!offered(&recorded, &["stackweave", "top", ""]).iter().any(|word| word.contains("RECORDING")));
+}
+
+#[test]
+fn every_shell_has_completions_of_the_python_commands() {
+    let recorded = Recorded::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (script, _) = recorded.said(&["completions", shell]);
+        assert!(script.contains("min-duration") && script.contains("fail-above"), "{shell}");
+    }
+}
+
+#[test]
+fn a_command_of_python_has_help_without_a_python() {
+    let recorded = Recorded::new();
+    let (help, said) = recorded.said(&["trace", "--python", "no/such/python", "--help"]);
+    assert!(
+        help.starts_with("Record every call that a Python program makes") && help.contains("--min-duration TIME"),
+        "{help}"
+    );
+    assert!(said.contains("can't run no/such/python") && said.contains("--python"), "{said}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stackweave"));
+    let output = command.args(["help", "memory"]).env("STACKWEAVE_PYTHON", "no/such/python").output().unwrap();
+    assert!(output.status.success() && text(&output.stdout).contains("--dump-at-rss SIZE"));
+}

@@ -1,0 +1,166 @@
+//! `stackweave phases` as its users meet it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use stackweave_core::{EventKind, NoNames, RawFrame};
+use stackweave_recording::file::ClockSource;
+use stackweave_recording::{Options, Recorder};
+use stackweave_store::label;
+
+use crate::common::{Recorded, STACKS, line};
+
+const MS: u64 = 1_000_000;
+
+fn phase(name: &str) -> RawFrame {
+    label(name, "", 0).unwrap()
+}
+
+fn code(name: &str) -> RawFrame {
+    label(name, "/srv/model.py", 12).unwrap()
+}
+
+/// Two compilations, of which the second fails, on a clock of whole milliseconds.
+fn record(path: &Path) {
+    let mut options = Options { clock: Some(ClockSource::Monotonic), ..Options::new(path) };
+    options.extra.insert("timing".to_owned(), "1".to_owned());
+    let recorder = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
+    recorder.name_thread("compiler");
+    let [code_kind, run, with, failed, left_open, _, unmatched] =
+        EventKind::TIMING.map(|kind| recorder.register(kind).unwrap());
+    let begin = recorder.register(EventKind::BEGIN).unwrap();
+    let end = recorder.register(EventKind::END).unwrap();
+    let start = recorder.ticks_now();
+    let at = |ms: u64| start + ms * MS;
+    recorder.record_bytes_at(at(0), run, &[code("forward").to_bits()], br#"{"compile_id": "0/0"}"#);
+    recorder.record_at(at(10), begin, &[phase("tracing").to_bits()]);
+    recorder.record_at(at(20), code_kind, &[code("attention").to_bits(), 100, 1]);
+    recorder.record_at(at(30), code_kind, &[code("attention").to_bits(), 100, 2]);
+    recorder.record_at(at(40), end, &[]);
+    recorder.record_at(at(50), end, &[]);
+    recorder.record_at(at(60), end, &[]);
+    recorder.record_at(at(70), begin, &[phase("lowering").to_bits()]);
+    recorder.record_at(at(90), end, &[]);
+    recorder.record_bytes_at(at(100), with, &[], br#"{"graphs": 1}"#);
+    recorder.record_at(at(110), unmatched, &[phase("pop").to_bits(), 0]);
+    recorder.record_bytes_at(at(200), run, &[code("forward").to_bits()], b"");
+    recorder.record_at(at(210), begin, &[phase("tracing").to_bits()]);
+    recorder.record_at(at(220), left_open, &[]);
+    recorder.record_bytes_at(at(220), failed, &[], br#"{"error": "Unsupported: no"}"#);
+    assert_eq!(recorder.stop().error, None);
+}
+
+fn recorded() -> Recorded {
+    let recorded = Recorded::new();
+    record(&recorded.path("compile.swv"));
+    recorded
+}
+
+#[test]
+fn runs_and_functions_are_shown_with_what_went_wrong() {
+    let recorded = recorded();
+    let (said, remarks) = recorded.said(&["phases", "compile.swv"]);
+    assert!(said.starts_with("Runs  2 runs, 120 ms, 1 failed\n"), "{said}");
+    assert!(said.contains(" 1    100 ms  done    forward  /srv/model.py:12\n"), "{said}");
+    assert!(said.contains("4 phases, 3 deep: tracing 50.0 ms (50.0%), lowering 20.0 ms (20.0%)"), "{said}");
+    assert!(said.contains("error: Unsupported: no"), "{said}");
+    let words = "2/1 30.0 ms 25.0% 30.0 ms 25.0% 15.0 ms 30.0 ms 100 150,000 attention /srv/model.py:12";
+    assert_eq!(line(&said, "attention").join(" "), words);
+    assert!(remarks.contains("1 pop was left out") && remarks.contains("left open when a phase around ended: tracing"));
+    let (runs, _) = recorded.said(&["phases", "--runs", "compile.swv"]);
+    assert!(runs.starts_with("Runs") && !runs.contains("Phases"), "{runs}");
+}
+
+#[test]
+fn functions_are_ordered_limited_and_chosen() {
+    let recorded = recorded();
+    let recorded = recorded.with("spans.swv", 3);
+    let first = |name: &str, sort: &str| {
+        let (said, _) = recorded.said(&["phases", name, "--sort", sort, "-n", "1"]);
+        let lines: Vec<&str> = said.lines().rev().collect();
+        assert!(lines[0].ends_with(" more)"), "{said}");
+        ["epoch", "load", "forward"].into_iter().find(|name| lines[1].contains(name)).unwrap()
+    };
+    assert_eq!(["total", "calls"].map(|sort| first("spans.swv", sort)), ["epoch", "load"]);
+    assert_eq!(["own", "self", "failed"].map(|sort| first("compile.swv", sort)), ["forward"; 3]);
+    let (part, _) = recorded.said(&["phases", "compile.swv", "--from", "150ms", "--hide", "function:forward"]);
+    assert!(part.contains("1 run, 20.0 ms") && part.contains("1 function, 20.0 ms"), "{part}");
+    let (one, _) = recorded.said(&["phases", "compile.swv", "--thread", "compiler", "--only", "function:lowering"]);
+    assert!(one.contains("lowering") && !one.contains("attention"), "{one}");
+    let (none, remarks) = recorded.said(&["phases", "compile.swv", "--only", "function:nobody"]);
+    assert!(none.contains("0 functions") && remarks.contains("No phases here."), "{none} {remarks}");
+}
+
+#[test]
+fn json_has_all_of_it() {
+    let recorded = recorded();
+    let (said, remarks) = recorded.said(&["phases", "--json", "-n", "1", "compile.swv"]);
+    assert_eq!(remarks, "");
+    let whole: Value = serde_json::from_str(&said).unwrap();
+    let attention = whole["phases"].as_array().unwrap().iter().find(|row| row["function"] == "attention").unwrap();
+    let expected = json!({
+        "function": "attention", "file": "/srv/model.py", "line": 12,
+        "calls": 2, "primitive_calls": 1, "own": 0.03, "total": 0.03, "total_of_all": 0.04,
+        "failed": 0, "left_open": 0, "unfinished": 0,
+        "bytecode_count": 100, "inline_depth": [1, 2], "ns_per_bytecode": 150_000.0,
+        "callers": [
+            {"function": "tracing", "file": null, "line": null, "calls": 1, "primitive_calls": 1,
+             "own": 0.02, "total": 0.03, "total_of_all": 0.03},
+            {"function": "attention", "file": "/srv/model.py", "line": 12, "calls": 1, "primitive_calls": 1,
+             "own": 0.01, "total": 0.01, "total_of_all": 0.01},
+        ],
+    });
+    assert_eq!(*attention, expected);
+    let runs = whole["runs"].as_array().unwrap();
+    let about = |run: &Value, name: &str| run[name].clone();
+    assert_eq!(runs.len(), 2);
+    assert_eq!(about(&runs[0], "attributes"), json!({"compile_id": "0/0", "graphs": 1}));
+    assert_eq!(about(&runs[0], "phases")[0], json!({"name": "tracing", "calls": 1, "total": 0.05, "own": 0.05}));
+    assert_eq!((about(&runs[0], "duration"), about(&runs[1], "failed")), (json!(0.1), json!(true)));
+    assert_eq!(
+        (about(&runs[0], "process"), about(&runs[0], "thread_name")),
+        (json!(std::process::id()), json!("compiler"))
+    );
+    assert_eq!((&whole["unmatched_pops"], &whole["left_open"], &whole["total"]), (&json!(1), &json!(1), &json!(0.12)));
+    assert_eq!(whole["problems"].as_array().unwrap().len(), 2);
+    let (said, _) = recorded.said(&["phases", "--json", "--runs", "compile.swv"]);
+    let runs: Value = serde_json::from_str(&said).unwrap();
+    assert!(runs.get("phases").is_none() && runs["runs"].as_array().unwrap().len() == 2, "{said}");
+}
+
+#[test]
+fn many_recordings_are_looked_at_together() {
+    let recorded = recorded();
+    record(&recorded.path("other.swv"));
+    let (said, _) = recorded.said(&["phases", "compile.swv", "other.swv"]);
+    assert!(said.starts_with("Runs  4 runs, 240 ms, 2 failed\n"), "{said}");
+    assert!(said.contains("4 functions, 240 ms in all"), "{said}");
+}
+
+#[test]
+fn what_can_not_be_done_is_one_sentence() {
+    let recorded = recorded().with("spans.swv", 1);
+    std::fs::write(recorded.path("text.txt"), "some text\n").unwrap();
+    std::fs::write(recorded.path("empty.swv"), "").unwrap();
+    let nothing = Recorder::start(Options::new(recorded.path("nothing.swv")), &STACKS, Arc::new(NoNames)).unwrap();
+    assert_eq!(nothing.stop().error, None);
+    for (arguments, words) in [
+        (&["phases", "text.txt"][..], "text.txt"),
+        (&["phases", "empty.swv"], "empty"),
+        (&["phases", "gone.swv"], "gone.swv"),
+        (&["phases", "nothing.swv"], "no phases were recorded; stackweave.Timing records those of a program"),
+        (&["phases", "spans.swv", "--runs"], "there are no runs here"),
+        (&["phases", "compile.swv", "--thread", "nobody"], "nobody"),
+        (&["phases", "compile.swv", "--from", "2s", "--to", "1s"], "--from"),
+    ] {
+        let said = recorded.failure(arguments);
+        assert!(said.starts_with("stackweave: ") && said.contains(words), "{said}");
+    }
+    for wrong in [&["phases"][..], &["phases", "compile.swv", "--sort", "size"], &["phases", "compile.swv", "-n", "x"]]
+    {
+        assert_eq!(recorded.run(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+    let (spans, _) = recorded.said(&["phases", "spans.swv"]);
+    assert!(spans.starts_with("Phases  3 functions"), "{spans}");
+}

@@ -1,0 +1,27 @@
+//! What Python's allocators tell in every interpreter found, whatever stands before and behind them.
+
+use std::process::Command;
+
+use stackweave_cpython_tests::pythons::{Python, refused_pythons, script, shared_library};
+use stackweave_testkit::{child, in_each_python};
+
+const SECONDS: u32 = 300;
+
+in_each_python!(blocks_are_what_python_takes, check_blocks);
+
+#[test]
+fn blocks_are_what_a_refused_python_takes() {
+    refused_pythons().iter().filter(|python| python.minor >= 10).for_each(check_blocks);
+}
+
+fn check_blocks(python: &Python) {
+    for below in ["", "malloc", "debug"] {
+        let mut command = Command::new(&python.executable);
+        command.arg("-B").arg(script("allocator_cases.py")).arg(shared_library()).env("PYTHONMALLOC", below);
+        let output = child::run_for(&mut command, SECONDS);
+        let text = child::text(&output);
+        println!("{} {below}: {}", python.version, text.replace('\n', "; "));
+        assert!(output.status.success(), "{} ({below}): {text}", python.version);
+        assert!(text.contains("cases 12"), "{} ({below}): {text}", python.version);
+    }
+}

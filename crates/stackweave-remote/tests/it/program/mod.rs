@@ -1,0 +1,112 @@
+//! A Python program that prints a line about itself and then goes on, until the test is over.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use stackweave_remote::{PythonFrame, PythonProcess, PythonThread};
+use stackweave_testkit::pythons::Python;
+
+/// A program that runs longer is ended by the system.
+const LIMIT_SECONDS: u32 = 120;
+
+/// The program, which ends with the test.
+pub(crate) struct Program {
+    child: Child,
+    /// What it said about itself.
+    pub(crate) said: Value,
+}
+
+impl Program {
+    /// Starts the script of that name and waits for its line. None if it says that it can't do its work here.
+    pub(crate) fn start(python: &Python, script: &str) -> Option<Self> {
+        Self::run(Command::new(&python.executable), script)
+    }
+
+    /// The same by this command.
+    pub(crate) fn run(mut command: Command, script: &str) -> Option<Self> {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(script);
+        command.arg(path).stdout(Stdio::piped()).stdin(Stdio::null());
+        // SAFETY: `alarm` is async-signal-safe; the timer outlives the exec and ends the child by SIGALRM.
+        unsafe {
+            command.pre_exec(|| {
+                libc::alarm(LIMIT_SECONDS);
+                Ok(())
+            });
+        }
+        let mut program = Self { child: command.spawn().expect("the interpreter starts"), said: Value::Null };
+        let mut line = String::new();
+        BufReader::new(program.child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        program.said = serde_json::from_str(&line).expect("the line is JSON");
+        (!program.said.is_null()).then_some(program)
+    }
+
+    /// Its number.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its interpreter.
+    pub(crate) fn python(&self) -> PythonProcess {
+        PythonProcess::find(self.process()).expect("it runs Python")
+    }
+
+    /// Stops all its threads, and waits until they are.
+    pub(crate) fn stop(&self) {
+        self.signal(libc::SIGSTOP);
+        while !self.states().iter().all(|state| *state == 'T') {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Lets them go on.
+    pub(crate) fn go_on(&self) {
+        self.signal(libc::SIGCONT);
+    }
+
+    fn signal(&self, signal: i32) {
+        let process = i32::try_from(self.process()).expect("the number of a process");
+        // SAFETY: the process is a child that has not been waited for.
+        assert_eq!(unsafe { libc::kill(process, signal) }, 0);
+    }
+
+    fn states(&self) -> Vec<char> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process())).expect("it lives");
+        let stat = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+        stat.filter_map(|stat| stat.rsplit_once(") ")?.1.chars().next()).collect()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A frame as the scripts describe it.
+pub(crate) fn described(frame: &PythonFrame) -> Value {
+    let position = frame.position;
+    serde_json::json!([
+        &*frame.name,
+        frame.qualname.as_deref(),
+        &*frame.filename,
+        frame.first_line,
+        position.line,
+        position.end_line,
+        position.column,
+        position.end_column,
+    ])
+}
+
+/// The thread with that `threading.get_ident`.
+pub(crate) fn thread(threads: &[PythonThread], ident: u64) -> &PythonThread {
+    threads.iter().find(|thread| thread.pthread == ident).expect("the thread is found")
+}
+
+/// The names of its frames.
+pub(crate) fn names(thread: &PythonThread) -> Vec<&str> {
+    thread.frames.iter().map(|frame| &*frame.name).collect()
+}
