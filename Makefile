@@ -2,6 +2,7 @@
 .PHONY: help demo test test-long test-busy test-python test-report test-torch lint bench fuzz report-page setup setup-demo
 
 FUZZ_SECONDS := 60
+LONG_FUZZ_SECONDS := 300
 # What is set up before tests and checks. With "demo" it is what a build needs only, and tests that need more are skipped.
 SETUP := test
 # Rust may be in ~/.cargo/bin, which is not on PATH before the next login.
@@ -27,9 +28,9 @@ test: ## set up, fuzz for a moment, then run every test: doc, unit and integrati
 	@scripts/test-python
 	@scripts/test-report
 
-test-long: ## run every test at full size, and on each Python; fuzz for FUZZ_SECONDS a target
-	@STACKWEAVE_TEST_LONG=1 $(MAKE) --no-print-directory test
-	@scripts/fuzz $(FUZZ_SECONDS)
+test-long: export STACKWEAVE_TEST_LONG = 1
+test-long: test ## run every test on each Python, what is slow by design at full size, and fuzz for LONG_FUZZ_SECONDS (300)
+	@scripts/fuzz $(LONG_FUZZ_SECONDS)
 
 test-busy: ## run the tests while other programs keep processors, disk and memory busy
 	@scripts/with-load $(MAKE) --no-print-directory test

@@ -34,15 +34,17 @@ pub mod truth;
 mod wild_kinds;
 pub mod wild_recording;
 
+use std::time::Duration;
+
 /// The processor time that this process has taken: what another process does at the same time does not change it.
 ///
 /// # Panics
 /// When the system has no such clock.
-pub fn processor_time() -> std::time::Duration {
+pub fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a valid place for a time.
     assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) }, 0);
-    std::time::Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+    Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_nanos(time.tv_nsec.unsigned_abs())
 }
 
 /// How much a test does: `ci` as a rule, `long` where `STACKWEAVE_TEST_LONG` is set, which `make test-long` does.
