@@ -1,0 +1,21 @@
+//! New chunks. Loom's atomics and cells can't be made of zeros, so their heads hold values from the start.
+
+use loom::cell::Cell;
+
+use super::chunk::Chunk;
+use crate::atomic::AtomicPtr;
+
+/// Makes the head of a chunk that was just mapped.
+pub(super) fn fill(chunk: *mut Chunk) {
+    let head = Chunk {
+        next: AtomicPtr::default(),
+        older: Cell::new(std::ptr::null_mut()),
+        lane: Cell::new(std::ptr::null()),
+        sequence: Cell::new(0),
+        words: Cell::new(0),
+        taken: Cell::new(0),
+        told: Cell::new(0),
+    };
+    // SAFETY: new memory, which nobody else knows of, and large enough.
+    unsafe { chunk.write(head) };
+}
