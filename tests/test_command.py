@@ -36,7 +36,8 @@ class Command(RecordingCase):
     def test_names_of_files_may_be_any_bytes(self):
         odd = os.fsencode(self.folder) + b"/\xff odd.swv"
         os.rename(self.path, odd)
-        self.command("info", os.fsdecode(odd))
+        info = json.loads(self.command("info", "--json", os.fsdecode(odd))[0])
+        self.assertEqual([process["pid"] for process in info["processes"]], [os.getpid()])
 
     def test_what_can_not_be_done_is_one_sentence_and_a_status(self):
         said = self.command("tree", "gone.swv", status=1)[1]
