@@ -31,6 +31,8 @@ test: ## set up, fuzz for a moment, then run every test: doc, unit and integrati
 test-long: export STACKWEAVE_TEST_LONG = 1
 test-long: test ## run every test on each Python, what is slow by design at full size, and fuzz for LONG_FUZZ_SECONDS (300)
 	@scripts/fuzz $(LONG_FUZZ_SECONDS)
+	@scripts/test-models
+	@scripts/test-sanitizers 20
 
 test-busy: ## run the tests while other programs keep processors, disk and memory busy
 	@scripts/with-load $(MAKE) --no-print-directory test
