@@ -20,7 +20,8 @@ demo: ## build the Python package, record examples/shop with it, and write a rep
 test: ## set up, fuzz for a moment, then run every test: doc, unit and integration
 	@scripts/fuzz 5
 	@cargo test --workspace --doc
-	@if cargo nextest --version >/dev/null 2>&1; then \
+	@export STACKWEAVE_TEST_PYTHONS="$$STACKWEAVE_TEST_PYTHONS:$$(scripts/debian-pythons | paste -sd:)"; \
+	if cargo nextest --version >/dev/null 2>&1; then \
 		cargo nextest run --workspace; \
 	else \
 		cargo test --workspace --tests; \
