@@ -20,8 +20,9 @@ pub(crate) enum What {
 }
 
 impl Piece {
+    /// Nothing for what costs less than nothing, as memory that was given back does.
     pub(crate) const fn width(&self) -> usize {
-        self.end - self.start
+        self.end.saturating_sub(self.start)
     }
 }
 
@@ -80,6 +81,12 @@ mod tests {
     fn costs_lie_at_the_nearest_column() {
         assert_eq!([0, 4, 5, 14, 15, 95, 100].map(|cost| column(cost, 100, 10)), [0, 0, 1, 1, 2, 10, 10]);
         assert_eq!((column(5, 0, 10), column(i64::MAX, i64::MAX, 80)), (0, 80));
+    }
+
+    #[test]
+    fn what_costs_less_than_nothing_has_no_width() {
+        let piece = |start, end| Piece { start, end, what: What::Small(1) };
+        assert_eq!((piece(5, 3).width(), piece(3, 5).width()), (0, 2));
     }
 
     #[test]
