@@ -12,25 +12,72 @@ pub(crate) mod of {
     pub(crate) const BYTES: u8 = 8;
 }
 
+/// The number of its type, and its name.
+type Field = (u8, &'static str);
+
 /// A kind: its name, the number of its role, and its fields with their types.
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) role: u8,
-    pub(crate) fields: &'static [(u8, &'static str)],
+    pub(crate) fields: &'static [Field],
 }
 
-const FRAME: (u8, &str) = (of::FRAME, "frame");
-const STACK: (u8, &str) = (of::STACK, "stack");
-const ADDRESS: (u8, &str) = (of::ADDRESS, "address");
-const SIZE: (u8, &str) = (of::UNSIGNED, "size");
-const DETAILS: (u8, &str) = (of::BYTES, "details");
-const DEVICE: (u8, &str) = (of::SIGNED, "device");
-const STREAM: (u8, &str) = (of::UNSIGNED, "stream");
-const POOL: (u8, &str) = (of::UNSIGNED, "pool");
-const FLAGS: (u8, &str) = (of::UNSIGNED, "flags");
-const HOST: &[(u8, &str)] = &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL];
+const FRAME: Field = (of::FRAME, "frame");
+const STACK: Field = (of::STACK, "stack");
+const ADDRESS: Field = (of::ADDRESS, "address");
+const SIZE: Field = (of::UNSIGNED, "size");
+const DETAILS: Field = (of::BYTES, "details");
+const DEVICE: Field = (of::SIGNED, "device");
+const STREAM: Field = (of::UNSIGNED, "stream");
+const POOL: Field = (of::UNSIGNED, "pool");
+const FLAGS: Field = (of::UNSIGNED, "flags");
+const HOST: &[Field] = &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL];
 
-const fn kind(name: &'static str, role: u8, fields: &'static [(u8, &'static str)]) -> Kind {
+const SNAPSHOT: Field = (of::UNSIGNED, "snapshot");
+
+/// What a recorder has counted of a place, of a size, or of all.
+const COUNTED: &[Field] = &unsigned([
+    "allocations",
+    "bytes",
+    "live_blocks",
+    "live_bytes",
+    "peak_blocks",
+    "peak_bytes",
+    "temporary",
+    "temporary_bytes",
+]);
+const USAGE: &[Field] = &joined::<14>(
+    &[STACK, (of::FRAME, "allocator"), (of::FRAME, "tag"), SNAPSHOT, (of::UNSIGNED, "thread"), DEVICE],
+    COUNTED,
+);
+const SIZES: &[Field] = &joined::<9>(&[SNAPSHOT, DEVICE, (of::UNSIGNED, "most")], COUNTED.split_at(6).0);
+const TOTAL: &[Field] = &joined::<14>(
+    &joined::<11>(&[SNAPSHOT, DEVICE, (of::TICKS, "peak_ago")], COUNTED),
+    &unsigned(["frees", "unknown_frees", "replaced"]),
+);
+
+const fn unsigned<const N: usize>(names: [&'static str; N]) -> [Field; N] {
+    let mut fields = [(of::UNSIGNED, ""); N];
+    let mut place = 0;
+    while place < N {
+        fields[place].1 = names[place];
+        place += 1;
+    }
+    fields
+}
+
+const fn joined<const N: usize>(first: &[Field], then: &[Field]) -> [Field; N] {
+    assert!(first.len() + then.len() == N);
+    let mut fields = [(0, ""); N];
+    let mut place = 0;
+    while place < N {
+        fields[place] = if place < first.len() { first[place] } else { then[place - first.len()] };
+        place += 1;
+    }
+    fields
+}
+
+const fn kind(name: &'static str, role: u8, fields: &'static [Field]) -> Kind {
     Kind { name, role, fields }
 }
 
@@ -69,61 +116,9 @@ pub(crate) const KINDS: &[Kind] = &[
     kind("host-state", 17, &[(of::UNSIGNED, "state"), (of::UNSIGNED, "reason")]),
     kind("segment-state", 17, &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL, FLAGS]),
     kind("block-state", 17, &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL, (of::UNSIGNED, "asked"), FLAGS]),
-    kind(
-        "memory-usage",
-        15,
-        &[
-            STACK,
-            (of::FRAME, "allocator"),
-            (of::FRAME, "tag"),
-            (of::UNSIGNED, "snapshot"),
-            (of::UNSIGNED, "thread"),
-            DEVICE,
-            (of::UNSIGNED, "allocations"),
-            (of::UNSIGNED, "bytes"),
-            (of::UNSIGNED, "live_blocks"),
-            (of::UNSIGNED, "live_bytes"),
-            (of::UNSIGNED, "peak_blocks"),
-            (of::UNSIGNED, "peak_bytes"),
-            (of::UNSIGNED, "temporary"),
-            (of::UNSIGNED, "temporary_bytes"),
-        ],
-    ),
-    kind(
-        "memory-sizes",
-        15,
-        &[
-            (of::UNSIGNED, "snapshot"),
-            DEVICE,
-            (of::UNSIGNED, "most"),
-            (of::UNSIGNED, "allocations"),
-            (of::UNSIGNED, "bytes"),
-            (of::UNSIGNED, "live_blocks"),
-            (of::UNSIGNED, "live_bytes"),
-            (of::UNSIGNED, "peak_blocks"),
-            (of::UNSIGNED, "peak_bytes"),
-        ],
-    ),
-    kind(
-        "memory-total",
-        15,
-        &[
-            (of::UNSIGNED, "snapshot"),
-            DEVICE,
-            (of::TICKS, "peak_ago"),
-            (of::UNSIGNED, "allocations"),
-            (of::UNSIGNED, "bytes"),
-            (of::UNSIGNED, "live_blocks"),
-            (of::UNSIGNED, "live_bytes"),
-            (of::UNSIGNED, "peak_blocks"),
-            (of::UNSIGNED, "peak_bytes"),
-            (of::UNSIGNED, "temporary"),
-            (of::UNSIGNED, "temporary_bytes"),
-            (of::UNSIGNED, "frees"),
-            (of::UNSIGNED, "unknown_frees"),
-            (of::UNSIGNED, "replaced"),
-        ],
-    ),
+    kind("memory-usage", 15, USAGE),
+    kind("memory-sizes", 15, SIZES),
+    kind("memory-total", 15, TOTAL),
     kind("begin-code", 1, &[FRAME, (of::UNSIGNED, "bytecode_count"), (of::UNSIGNED, "inline_depth")]),
     kind("begin-run", 1, &[FRAME, DETAILS]),
     kind("end-with", 2, &[DETAILS]),

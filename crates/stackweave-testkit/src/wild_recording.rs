@@ -43,24 +43,33 @@ pub struct WildOptions {
     pub nested: u32,
 }
 
+impl WildOptions {
+    /// Wild numbers and strange texts, with so many nested calls.
+    pub fn wild(nested: u32) -> Self {
+        let texts =
+            HOSTILE_TEXTS.iter().map(|text| (*text).to_owned()).chain(["a.py".to_owned(), "f".repeat(300)]).collect();
+        let modules = ["/usr/lib/libc.so.6", "[vdso]", "/dev/zero", "", "relative.so"].map(str::to_owned).to_vec();
+        Self { numbers: true, texts, names: true, modules, nested }
+    }
+}
+
 /// Returns the bytes of a recording with wild numbers and strange texts, the same for the same seed.
 pub fn wild_recording(seed: u64) -> Vec<u8> {
-    let nested = if seed % 16 == 5 { 400 } else { 0 };
-    let texts =
-        HOSTILE_TEXTS.iter().map(|text| (*text).to_owned()).chain(["a.py".to_owned(), "f".repeat(300)]).collect();
-    let modules = ["/usr/lib/libc.so.6", "[vdso]", "/dev/zero", "", "relative.so"].map(str::to_owned).to_vec();
-    wild_recording_with(seed, &WildOptions { numbers: true, texts, names: true, modules, nested })
+    wild_recording_with(seed, &WildOptions::wild(if seed % 16 == 5 { 400 } else { 0 }))
 }
 
 /// Returns the bytes of a recording by these options.
 pub fn wild_recording_with(seed: u64, options: &WildOptions) -> Vec<u8> {
+    wild_recording_from(Random::new(seed), options)
+}
+
+/// Returns the bytes of a recording by these options, with the choices that `random` makes.
+pub fn wild_recording_from(mut random: Random, options: &WildOptions) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut random = Random::new(seed);
     for section in 0..=random.below(2) {
-        let mut writer = Writer { random: random.clone(), options, section: 0, kinds: Vec::new(), ids: Ids::default() };
-        writer.random.bits();
+        let mut writer = Writer { random, options, section: 0, kinds: Vec::new(), ids: Ids::default() };
         writer.write_section(section, &mut bytes);
-        random.bits();
+        random = writer.random;
     }
     bytes
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use stackweave_core::{CodeAddress, Module, ModuleList};
+use stackweave_fuzz::scratch;
 use stackweave_symbolize::{Options, Symbolizer};
 
 /// Where the seeds have their code, and a little more.
@@ -13,12 +14,8 @@ const STRIDE: usize = 4;
 /// In headers, in data, behind the end, and at the ends of the address space.
 const ELSEWHERE: [u64; 6] = [0, 0x40, 0x4a0, 0x2000, u64::MAX >> 1, u64::MAX >> 2];
 
-/// In memory where there is such a file system: a file is written for each input.
-static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
-    let memory = PathBuf::from("/dev/shm");
-    let folder = if memory.is_dir() { memory } else { std::env::temp_dir() };
-    folder.join(format!("stackweave-fuzz-{}", std::process::id()))
-});
+/// A file is written for each input.
+static FILE: LazyLock<PathBuf> = LazyLock::new(|| scratch("module"));
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     // Gone before the next input, so that what is mapped is never written to.

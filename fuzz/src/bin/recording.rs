@@ -3,24 +3,17 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::sync::Arc;
 
 use stackweave_core::{EventKind, FieldType, Role};
+use stackweave_fuzz::open;
 use stackweave_recording::file::{BlockHeader, Event, SYNC};
-use stackweave_recording::read::{OpenStack, Source};
+use stackweave_recording::read::OpenStack;
 use stackweave_recording::{Recording, merge};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     read(data);
     read(&with_right_checksums(data));
 });
-
-fn open(bytes: &[u8]) -> Option<Recording> {
-    let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(bytes));
-    let opened = Recording::from_source(&source, Path::new("input"));
-    opened.map_err(|error| assert!(!error.to_string().is_empty())).ok()
-}
 
 fn read(bytes: &[u8]) {
     let Some(recording) = open(bytes) else { return };
