@@ -50,11 +50,15 @@ pub(crate) fn write(source: &Source<'_>, folder: &mut OutputFolder) -> Result<u6
     Ok(bytes)
 }
 
+/// What Linux allows for the name of a host. A recording may have any, and the name of a folder is limited, too.
+const LONGEST_HOST: usize = 64;
+
 /// What tells a process from all others, as the name of a folder.
 fn partition(process: &NamedProcess<'_>) -> String {
     let start = process.recording.start();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
-    let host: String = start.host.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    let plain = start.host.chars().map(|letter| if is_plain(letter) { letter } else { '_' });
+    let host: String = plain.take(LONGEST_HOST).collect();
     let host = if host.is_empty() { "unknown" } else { &host };
     format!("process={host}-{}-{}", start.pid, start.started_wall_ns)
 }
