@@ -30,10 +30,12 @@ test: ## set up, fuzz for a moment, then run every test: doc, unit and integrati
 	@scripts/test-report
 
 test-long: export STACKWEAVE_TEST_LONG = 1
-test-long: test ## run every test on each Python, what is slow by design at full size, and fuzz for LONG_FUZZ_SECONDS (300)
+test-long: test ## run every test on each Python, what is slow by design at full size, fuzz for LONG_FUZZ_SECONDS (300); models, sanitizers, oldest versions
 	@scripts/fuzz $(LONG_FUZZ_SECONDS)
 	@scripts/test-models
 	@scripts/test-sanitizers 20
+	@scripts/check-minimal-versions
+	@scripts/check-rust-version
 
 test-busy: ## run the tests while other programs keep processors, disk and memory busy
 	@scripts/with-load $(MAKE) --no-print-directory test
