@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import sys
 import time
 
 import stackweave
@@ -214,6 +215,26 @@ class Between(TraceCase):
         self.assertGreaterEqual(ended[-2].values["collected"], 1)
         spans = [span for span in replay.walk() if span.kind == "gc"]
         self.assertEqual([child.name for child in spans[-2].children if child.name == "__del__"], ["__del__"])
+
+    def test_a_collection_while_a_trace_stops_comes_before_its_end(self):
+        def set_threshold(threshold):
+            gc.set_threshold(threshold)
+
+        before, collections = gc.get_threshold(), 0
+        # Which allocation begins a collection depends on how many there were since the last one.
+        for threshold in range(1, 10):
+            try:
+                trace = self.tracing().start()
+                # A call, so that the thread is followed.
+                set_threshold(threshold)
+                trace.stop()
+            finally:
+                gc.set_threshold(*before)
+            # Time goes back on no thread.
+            self.replay(trace)
+            collections += sum(event.kind == "gc" for event in trace.events())
+        if sys.version_info < (3, 12):
+            self.assertGreater(collections, 0, "later versions collect between instructions only")
 
     def test_a_collection_between_a_call_and_its_begin_opens_nothing(self):
         def listed(number):

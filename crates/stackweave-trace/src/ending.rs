@@ -21,16 +21,18 @@ impl Session {
     /// The GIL is held, and no thread is in the middle of an event.
     pub(crate) unsafe fn end_all_threads(&self, for_good: bool) {
         let own = blocks::of_this_thread().map_or(0, |block| block.tid.get());
+        // What is open there was so before the start, unless callers are shown.
+        let shows_silent = for_good && self.shows_outer;
+        // Runs Python, which may collect garbage and record that: before the time at which all threads end.
+        let kernel_threads = if shows_silent { self.describer.kernel_threads() } else { Vec::new() };
         let now = self.recorder.ticks_now();
-        let mut followed = Vec::new();
         // SAFETY: passed on to the caller.
         unsafe {
-            if for_good {
-                self.tell_silent_threads(now);
+            if shows_silent {
+                self.tell_silent_threads(&kernel_threads, now);
             }
             blocks::sweep(|block| self.end_thread(block));
             blocks::visit(|block| {
-                followed.push(block.tid.get());
                 if block.tid.get() == own {
                     let live = self.live();
                     block.thread.pause(Pen { sink: &live, rules: &self.rules }, now);
@@ -61,12 +63,7 @@ impl Session {
     ///
     /// # Safety
     /// The GIL is held.
-    unsafe fn tell_silent_threads(&self, now: u64) {
-        if !self.shows_outer {
-            // What is open there was so before the start.
-            return;
-        }
-        let kernel_threads = self.describer.kernel_threads();
+    unsafe fn tell_silent_threads(&self, kernel_threads: &[(u64, u32)], now: u64) {
         for (ident, state) in self.source.thread_states() {
             let Some(tid) = kernel_threads.iter().find(|known| known.0 == ident).map(|known| known.1) else { continue };
             let mut is_known = false;
