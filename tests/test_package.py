@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 import unittest
 
 import stackweave
@@ -89,6 +90,18 @@ assert stackweave.symbolize([captured]) == kept.symbolize([captured])
 assert pickle.loads(pickle.dumps(captured)) == captured
 """
         run_python(script)
+
+    def test_recorders_know_each_other_after_sys_modules_was_restored(self):
+        script = """
+import stackweave, sys
+from unittest import mock
+with mock.patch.dict(sys.modules):
+    stackweave.trace
+with stackweave.trace(sys.argv[1]):
+    assert stackweave.record(sys.argv[1] + ".other", if_busy="skip").start().state == "skipped"
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            run_python(script, os.path.join(folder, "first.swv"))
 
 
 class Statistics(unittest.TestCase):
