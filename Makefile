@@ -17,12 +17,11 @@ demo: ## build the Python package, record examples/shop with it, and write a rep
 	@echo "Building the package; the first time takes some minutes."
 	@package="$$(scripts/build-package)" && scripts/demo "$$package" $(TARGET_DIR)/demo
 
-test: ## set up, fuzz for a moment, then run every test: doc, unit and integration
-	@scripts/fuzz 5
+test: ## set up, then run every test: doc, unit and integration
 	@cargo test --workspace --doc
 	@export STACKWEAVE_TEST_PYTHONS="$$STACKWEAVE_TEST_PYTHONS:$$(scripts/debian-pythons | paste -sd:)"; \
 	if cargo nextest --version >/dev/null 2>&1; then \
-		cargo nextest run --workspace; \
+		cargo nextest run --workspace --test-threads $$(($$(nproc) + 1)); \
 	else \
 		cargo test --workspace --tests; \
 	fi

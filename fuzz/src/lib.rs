@@ -1,11 +1,13 @@
-//! What fuzz targets share: recordings that keep to the format, with numbers and texts that no recorder writes.
+//! Checks that hold for any input, and what they share: recordings that keep to the format, with numbers and texts that
+//! no recorder writes. `tests/inputs.rs` gives them the same inputs in every run; `libfuzzer/` looks for others.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a check that fails panics")]
 
-#[path = "../../crates/stackweave-testkit/src/random.rs"]
-pub mod random;
-#[path = "../../crates/stackweave-testkit/src/wild_kinds.rs"]
-mod wild_kinds;
-#[path = "../../crates/stackweave-testkit/src/wild_recording.rs"]
-pub mod wild_recording;
+pub mod aggregation;
+pub mod export;
+pub mod heap;
+pub mod recording;
+pub mod symbolize_file;
+pub mod unwind_step;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,15 +16,14 @@ use std::sync::Arc;
 use stackweave_profile::Profile;
 use stackweave_recording::Recording;
 use stackweave_recording::read::Source;
-
-use crate::random::Random;
-use crate::wild_recording::{WildOptions, wild_recording_from};
+use stackweave_testkit::random::Random;
+use stackweave_testkit::wild_recording::{WildOptions, wild_recording_from};
 
 /// How many bytes at the beginning of an input choose what is done with the recording that the others make.
 const CHOICES: usize = 16;
 
 /// Returns the choices that an input makes, and the recording.
-pub fn choices_and_recording(data: &[u8]) -> (Random, Recording) {
+pub(crate) fn choices_and_recording(data: &[u8]) -> (Random, Recording) {
     let (choices, rest) = data.split_at(data.len().min(CHOICES));
     let mut choices = Random::from_bytes(choices);
     let mut options = WildOptions::wild(if choices.below(16) == 0 { 400 } else { 0 });
@@ -33,14 +34,14 @@ pub fn choices_and_recording(data: &[u8]) -> (Random, Recording) {
 }
 
 /// Reads bytes as a recording. An error is a sentence.
-pub fn open(bytes: &[u8]) -> Option<Recording> {
+pub(crate) fn open(bytes: &[u8]) -> Option<Recording> {
     let source: Arc<dyn Source> = Arc::new(Arc::<[u8]>::from(bytes));
     let opened = Recording::from_source(&source, Path::new("input"));
     opened.map_err(|error| assert!(!error.to_string().is_empty())).ok()
 }
 
 /// A part of the time in half of all cases, be it an empty one or one far away.
-pub fn range(choices: &mut Random) -> Option<Range<u64>> {
+pub(crate) fn range(choices: &mut Random) -> Option<Range<u64>> {
     let mut time = || match choices.below(3) {
         0 => 0,
         1 => choices.bits() % 2_000_000,
@@ -51,14 +52,14 @@ pub fn range(choices: &mut Random) -> Option<Range<u64>> {
 }
 
 /// A folder in memory where there is such a file system, else in the folder for temporary files.
-pub fn scratch(name: &str) -> PathBuf {
+pub(crate) fn scratch(name: &str) -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     let folder = if memory.is_dir() { memory } else { std::env::temp_dir() };
     folder.join(format!("stackweave-fuzz-{}-{name}", std::process::id()))
 }
 
 /// Callers come before what they call, and a total is what a node and all that it calls cost themselves.
-pub fn check_tree(profile: &Profile) {
+pub(crate) fn check_tree(profile: &Profile) {
     let nodes = profile.tree().nodes();
     let frames = profile.functions().frames().len();
     let mut sums: Vec<i128> = nodes.iter().map(|node| node.cost.own.into()).collect();

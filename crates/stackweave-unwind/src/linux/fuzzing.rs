@@ -11,7 +11,9 @@ use super::walk::Frame;
 
 /// A stack to step on: page-aligned, its words known, not the thread's own.
 #[repr(C, align(4096))]
-struct FakeStack([u64; 4096]);
+struct FakeStack([u64; WORDS]);
+
+const WORDS: usize = 1024;
 
 /// Takes `data` as `.eh_frame` (or `.eh_frame_hdr` and `.eh_frame`, by its first byte) and steps from an
 /// address of its second and third byte, by the compact rule and by the general evaluator.
@@ -48,11 +50,10 @@ fn fake_stack() -> &'static FakeStack {
     use std::sync::OnceLock;
     static STACK: OnceLock<Box<FakeStack>> = OnceLock::new();
     STACK.get_or_init(|| {
-        // SAFETY: all zero bytes are an array of numbers.
-        let mut stack = unsafe { Box::<FakeStack>::new_zeroed().assume_init() };
+        let mut stack = Box::new(FakeStack([0; WORDS]));
         let base = core::ptr::from_ref(&*stack).expose_provenance() as u64;
         for (index, word) in stack.0.iter_mut().enumerate() {
-            *word = base + 8 * ((index as u64 * 7 + 300) % 4096);
+            *word = base + 8 * ((index as u64 * 7 + 300) % WORDS as u64);
         }
         stack
     })

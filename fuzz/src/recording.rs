@@ -1,19 +1,23 @@
 //! Arbitrary bytes as a recording: whatever they are, they are read to the end, and what is read twice is the same.
-#![no_main]
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use stackweave_core::{EventKind, FieldType, Role};
-use stackweave_fuzz::open;
 use stackweave_recording::file::{BlockHeader, Event, SYNC};
 use stackweave_recording::read::OpenStack;
 use stackweave_recording::{Recording, merge};
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+use crate::open;
+
+/// Checks one input.
+///
+/// # Panics
+/// When something does not hold.
+pub fn check_input(data: &[u8]) {
     read(data);
     read(&with_right_checksums(data));
-});
+}
 
 fn read(bytes: &[u8]) {
     let Some(recording) = open(bytes) else { return };
@@ -67,12 +71,10 @@ fn nest(open: &mut OpenStack<u64>, kind: &EventKind, event: &Event<'_>) {
         Role::Begin | Role::Resume => open.begin(frame),
         Role::End => drop(open.end()),
         Role::Open if frame == 0 => open.open_nothing(depth),
-        Role::Open => {
-            if open.open(depth, |known| *known == frame) {
-                while open.take_beyond().is_some() {}
-                open.begin_open(depth, frame);
-                assert_eq!(open.with_depths().last(), Some((depth, &frame)));
-            }
+        Role::Open if open.open(depth, |known| *known == frame) => {
+            while open.take_beyond().is_some() {}
+            open.begin_open(depth, frame);
+            assert_eq!(open.with_depths().last(), Some((depth, &frame)));
         }
         _ => {}
     }
@@ -96,9 +98,11 @@ fn with_right_checksums(data: &[u8]) -> Vec<u8> {
     while rest.len() >= BlockHeader::LEN {
         let (header, behind) = rest.split_at_mut(BlockHeader::LEN);
         let stated = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
-        let len = behind.len().min(stated as usize);
+        // No longer than 32 bits can say.
+        let stored = u32::try_from(behind.len()).unwrap_or(u32::MAX).min(stated);
+        let len = stored as usize;
         header[..8].copy_from_slice(&SYNC);
-        header[12..16].copy_from_slice(&(len as u32).to_le_bytes());
+        header[12..16].copy_from_slice(&stored.to_le_bytes());
         header[24..28].copy_from_slice(&crc32fast::hash(&behind[..len]).to_le_bytes());
         let own = crc32fast::hash(&header[..28]);
         header[28..].copy_from_slice(&own.to_le_bytes());

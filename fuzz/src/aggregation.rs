@@ -1,9 +1,7 @@
 //! Well-formed recordings with wild numbers as profiles: whatever is counted, totals are the sums of their parts.
-#![no_main]
 
 use std::io::sink;
 
-use stackweave_fuzz::{check_tree, choices_and_recording, range};
 use stackweave_profile::timing::read_timing;
 use stackweave_profile::{
     AggregateOptions, Diff, DiffOptions, EveryMeasure, FlameOptions, FlameShape, FlameTree, Grouping, Measure, Palette,
@@ -12,7 +10,13 @@ use stackweave_profile::{
 };
 use stackweave_recording::Recording;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+use crate::{check_tree, choices_and_recording, range};
+
+/// Checks one input.
+///
+/// # Panics
+/// When something does not hold.
+pub fn check_input(data: &[u8]) {
     let (mut choices, recording) = choices_and_recording(data);
     let measures = [Measure::ALL.as_slice(), &[Measure::Calls]].concat();
     let measure = choices.below(measures.len() + 1);
@@ -31,7 +35,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let view = View { show_all: choices.below(2) == 0, ..View::default() };
     let timing = read_timing(recording.processes(), &options, &view, None, &mut |_| ()).unwrap();
     write_phases(&mut sink(), &timing, &PhasesOptions::default()).unwrap();
-});
+}
 
 fn merged(recording: &Recording, options: &AggregateOptions) -> Profile {
     aggregate(recording.processes(), options, None, &mut |_| ()).unwrap().merged()
@@ -41,7 +45,9 @@ fn merged(recording: &Recording, options: &AggregateOptions) -> Profile {
 fn check_parts(recording: &Recording, options: &AggregateOptions, whole: &Profile) {
     let options = AggregateOptions { grouping: Grouping::Threads, measure: Some(whole.measure()), ..options.clone() };
     let parts = aggregate(recording.processes(), &options, None, &mut |_| ()).unwrap().parts;
-    parts.iter().for_each(|part| check_tree(&part.profile));
+    for part in &parts {
+        check_tree(&part.profile);
+    }
     let calls = |profile: &Profile| profile.tree().nodes().iter().map(|node| u128::from(node.cost.calls)).sum::<u128>();
     let sum: u128 = parts.iter().map(|part| calls(&part.profile)).sum();
     assert_eq!(sum, calls(whole), "calls of {}", whole.measure());

@@ -1,5 +1,4 @@
 //! Well-formed recordings with wild numbers in every format: an export is complete, or one sentence says why there is none.
-#![no_main]
 
 use std::fs;
 use std::io::Read as _;
@@ -9,11 +8,16 @@ use std::sync::LazyLock;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use stackweave_export::{ExportError, ExportOptions, Format, export, write};
-use stackweave_fuzz::{choices_and_recording, range, scratch};
 use stackweave_profile::{AggregateOptions, Measure};
 use stackweave_recording::Recording;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+use crate::{choices_and_recording, range, scratch};
+
+/// Checks one input.
+///
+/// # Panics
+/// When something does not hold.
+pub fn check_input(data: &[u8]) {
     let (mut choices, recording) = choices_and_recording(data);
     let format = FORMATS[choices.below(FORMATS.len())];
     let measure = choices.below(2 * Measure::ALL.len());
@@ -35,7 +39,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         Err(ExportError::NotThis(why)) => assert!(!why.is_empty()),
         Err(error) => panic!("{format}: {error}"),
     }
-});
+}
 
 static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| Format::all().collect());
 
@@ -76,7 +80,7 @@ fn check(format: Format, bytes: &[u8]) {
             roxmltree::Document::parse(text(bytes)).expect("XML");
         }
         Format::Report => {
-            assert!(text(bytes).starts_with("<!doctype html>") && text(bytes).contains("</html>"))
+            assert!(text(bytes).starts_with("<!doctype html>") && text(bytes).contains("</html>"));
         }
         Format::Dot => assert!(text(bytes).starts_with("digraph") && text(bytes).trim_end().ends_with('}')),
         Format::Allocations => assert!(text(bytes).ends_with('\n')),

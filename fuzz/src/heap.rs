@@ -1,16 +1,16 @@
 //! Well-formed recordings with wild numbers as reports of memory: the figures of a device are those of its places.
-#![no_main]
 
 use std::io::sink;
 
-use stackweave_fuzz::random::Random;
-use stackweave_fuzz::{check_tree, choices_and_recording, range};
 use stackweave_profile::memory::{
     DeviceUsage, Figures, MemoryQuery, MemoryUsage, UsageSource, add_figures, read_devices, read_history, read_report,
     read_timeline, read_usage, top_stacks,
 };
 use stackweave_profile::{HeapOptions, HeapView, write_heap};
 use stackweave_recording::{ProcessRecording, Recording};
+use stackweave_testkit::random::Random;
+
+use crate::{check_tree, choices_and_recording, range};
 
 const VIEWS: [HeapView; 9] = [
     HeapView::Summary,
@@ -24,7 +24,11 @@ const VIEWS: [HeapView; 9] = [
     HeapView::Devices,
 ];
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+/// Checks one input.
+///
+/// # Panics
+/// When something does not hold.
+pub fn check_input(data: &[u8]) {
     let (mut choices, recording) = choices_and_recording(data);
     let query = query(&mut choices);
     for process in recording.processes() {
@@ -32,7 +36,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         check_history(process, &query);
     }
     check_report(&recording, &query);
-});
+}
 
 fn query(choices: &mut Random) -> MemoryQuery {
     MemoryQuery {

@@ -1,12 +1,12 @@
 //! Arbitrary bytes as the file of a module: whatever they are, each address gets an answer.
-#![no_main]
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use stackweave_core::{CodeAddress, Module, ModuleList};
-use stackweave_fuzz::scratch;
 use stackweave_symbolize::{Options, Symbolizer};
+
+use crate::scratch;
 
 /// Where the seeds have their code, and a little more.
 const CODE: std::ops::Range<u64> = 0x280..0x300;
@@ -17,7 +17,11 @@ const ELSEWHERE: [u64; 6] = [0, 0x40, 0x4a0, 0x2000, u64::MAX >> 1, u64::MAX >> 
 /// A file is written for each input.
 static FILE: LazyLock<PathBuf> = LazyLock::new(|| scratch("module"));
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+/// Checks one input.
+///
+/// # Panics
+/// When something does not hold.
+pub fn check_input(data: &[u8]) {
     // Gone before the next input, so that what is mapped is never written to.
     let _ = std::fs::remove_file(&*FILE);
     std::fs::write(&*FILE, data).unwrap();
@@ -31,4 +35,4 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let stats = symbolizer.stats();
     let unknown = answers.iter().filter(|answer| answer.frames().is_empty()).count() as u64;
     assert_eq!(stats.unknown.iter().sum::<u64>(), unknown);
-});
+}
