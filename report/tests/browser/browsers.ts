@@ -1,4 +1,4 @@
-// The browsers of this machine. Each is started when a test first needs it, and closed behind the last one.
+// The browsers of this machine. This process tests one of them, which is started when a test first needs it.
 
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -43,11 +43,9 @@ function launch(name: BrowserName, executablePath: string): Promise<Browser> {
   return puppeteer.launch({ ...common, args: [...sandbox, "--disable-gpu", "--disable-dev-shm-usage"] });
 }
 
-const started = new Map<BrowserName, Promise<Browser>>();
+let started: Promise<Browser> | undefined;
 
-after(async () => {
-  for (const browser of started.values()) await (await browser).close();
-});
+after(async () => (await started)?.close());
 
 /** A test in each of these browsers; where one is not installed, that is skipped, and said. */
 export function inBrowsers(
@@ -55,16 +53,13 @@ export function inBrowsers(
   what: string,
   body: (browser: Browser, name: BrowserName) => Promise<void>,
 ) {
-  for (const name of names) {
+  // Those of another browser run in another process.
+  for (const name of names.filter((name) => name === process.env.STACKWEAVE_REPORT_BROWSER)) {
     const program = programOf(name);
     const skip = program === undefined && `${name} is not installed`;
     test(`${what} (${name})`, { skip, timeout: 2 * PATIENCE_MS }, async () => {
-      let browser = started.get(name);
-      if (!browser) {
-        browser = launch(name, program!);
-        started.set(name, browser);
-      }
-      await body(await browser, name);
+      started ??= launch(name, program!);
+      await body(await started, name);
     });
   }
 }

@@ -1,8 +1,8 @@
-// Runs the tests in browsers: all of them in one process, so that each browser is started once.
+// Runs the tests in browsers, both at the same time: those of a browser in one process, so that it is started once.
 //
 //   STACKWEAVE_REPORT_PAGES=FOLDER node tests/browser/run.mjs [TEXT]    only the files whose names hold TEXT
 
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -26,4 +26,18 @@ await build({
   logLevel: "warning",
   outfile,
 });
-process.exit(spawnSync(process.execPath, ["--test", outfile], { stdio: "inherit" }).status ?? 1);
+
+/** Runs the tests of a browser, prints what they say, and returns whether they passed. */
+function passes(browser) {
+  const options = { env: { ...process.env, STACKWEAVE_REPORT_BROWSER: browser }, maxBuffer: 1 << 28 };
+  return new Promise((resolve) => {
+    execFile(process.execPath, ["--test", outfile], options, (error, printed, errors) => {
+      process.stdout.write(printed);
+      process.stderr.write(errors);
+      resolve(error === null);
+    });
+  });
+}
+
+const passed = await Promise.all(["chromium", "firefox"].map(passes));
+process.exitCode = passed.every(Boolean) ? 0 : 1;
