@@ -13,9 +13,9 @@ from stackweave import StackweaveError
 from stackweave.torch._cuda_hook import CudaHook
 from tests import cuda_support
 from tests.cuda_support import PRESENT, STATES, in_short
-from tests.support import ROOT, run_on_oldest_and_newest
+from tests.support import ROOT, run_on_newest
 
-setUpModule = run_on_oldest_and_newest
+setUpModule = run_on_newest
 
 #: With which the allocator is built: a subprocess tests another one.
 FLAGS = tuple(filter(None, os.environ.get("STACKWEAVE_FAKE_TORCH", "").split()))

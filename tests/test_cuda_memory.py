@@ -7,9 +7,9 @@ import unittest
 import stackweave
 from tests import cuda_support
 from tests.recordings import RecordingCase
-from tests.support import run_on_oldest_and_newest
+from tests.support import run_on_newest
 
-setUpModule = run_on_oldest_and_newest
+setUpModule = run_on_newest
 
 #: As torch calls them.
 ACTIONS = {

@@ -8,10 +8,10 @@ import termios
 
 import stackweave
 from tests.recordings import RecordingCase
-from tests.support import PYTHON, run_on_oldest_and_newest
+from tests.support import PYTHON, run_on_newest
 from tests.terminal_support import DEADLINE, Terminal
 
-setUpModule = run_on_oldest_and_newest
+setUpModule = run_on_newest
 
 #: Works until a file called stop is there. Says how it ends by its status.
 PROGRAM = """\

@@ -6,8 +6,10 @@ import unittest
 
 import stackweave
 from tests.command_support import CommandCase
-from tests.support import PYTHON
+from tests.support import PYTHON, run_on_oldest_and_newest
 from tests.test_memory_pytest import HAS_PYTEST, TOOLS
+
+setUpModule = run_on_oldest_and_newest
 
 TESTS = """
 import warnings, pytest

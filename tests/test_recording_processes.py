@@ -7,7 +7,9 @@ import sys
 
 import stackweave
 from tests.recordings import RecordingCase, told
-from tests.support import PYTHON, ROOT
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 FORK = """
 import os, sys, stackweave, warnings

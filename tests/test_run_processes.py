@@ -7,7 +7,9 @@ import subprocess
 import stackweave
 from tests.memory_support import bytes_of_library, library_path
 from tests.run_support import BEGIN, RunCase, calls_of
-from tests.support import PYTHON, ROOT
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 MEGABYTE = 1_000_000
 

@@ -9,7 +9,9 @@ import textwrap
 import unittest
 
 import stackweave
-from tests.support import PYTHON, ROOT, run_python
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest, run_python
+
+setUpModule = run_on_oldest_and_newest
 
 NATIVE = stackweave._native.__file__
 TLS_CALLS = os.path.join(ROOT, "tests", "native", "tls_calls.c")

@@ -8,7 +8,9 @@ import textwrap
 
 import stackweave
 from tests.memory_support import MemoryCase, figures_of_library, library_path
-from tests.support import PYTHON, ROOT
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 CALLS = 400
 #: Works, says so, and waits for the signal; its arguments are a library and what happens before.

@@ -1,7 +1,9 @@
 """Python programs that a recorded one starts, and which are not recorded: the last line says so."""
 
 from tests.command_support import OUTPUT, CommandCase
-from tests.support import PYTHON
+from tests.support import PYTHON, run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 SPAWN = """
 import multiprocessing

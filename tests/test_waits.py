@@ -2,6 +2,9 @@
 
 import stackweave
 from tests.memory_support import MemoryCase, figures_of_library
+from tests.support import run_on_oldest_and_newest
+
+setUpModule = run_on_oldest_and_newest
 
 #: Runs a function inside a callback of the loader's, whose list is locked meanwhile.
 INSIDE = """

@@ -8,7 +8,9 @@ import time
 import unittest
 
 import stackweave
-from tests.support import PYTHON, ROOT, run_python
+from tests.support import PYTHON, ROOT, run_on_oldest_and_newest, run_python
+
+setUpModule = run_on_oldest_and_newest
 
 #: Hangs with the GIL held, in read(2) of a pipe, until something arrives there. Line numbers matter.
 HANGS = """
