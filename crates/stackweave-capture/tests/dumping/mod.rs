@@ -7,7 +7,8 @@ use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle, yield_now};
+use std::thread::{self, Builder, JoinHandle, yield_now};
+use std::time::{Duration, Instant};
 
 use stackweave_capture::{CantDump, DumpOptions, Dumped, dump_all_threads, prepare_dumps};
 use stackweave_testkit::counting_allocator::requests;
@@ -149,6 +150,18 @@ pub(crate) fn waiting_signals() -> u64 {
     line.split('/').next().unwrap().parse().unwrap()
 }
 
+/// Whether a condition holds now or within half a minute.
+pub(crate) fn comes_true(condition: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !condition() {
+        if Instant::now() > end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
 /// A thread that holds the loader's lock.
 pub(crate) struct StuckInLoader {
     may_leave: Arc<AtomicBool>,
@@ -211,7 +224,7 @@ impl FullPipe {
 
     /// Reads in the background from now on.
     pub(crate) fn drain(self) {
-        std::thread::spawn(move || {
+        thread::spawn(move || {
             let mut reader = self.reader;
             let _kept_open = self.writer;
             let _ = std::io::copy(&mut reader, &mut std::io::sink());
