@@ -112,3 +112,47 @@ fn table<'a, 'f>(elf: &'f Elf<'a>, which: Which) -> &'f SymbolTable<'a, elf::Fil
         Which::Dynsym => elf.elf_dynamic_symbol_table(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index of symbols: where each begins, its size and its rank; names are their numbers.
+    fn index(symbols: &[(u64, u32, u64)]) -> SymbolIndex {
+        let entry = |(name, (start, size, rank)): (u32, &(u64, u32, u64))| Entry {
+            key: start << RANK_BITS | rank,
+            size: *size,
+            name,
+        };
+        let mut entries: Vec<Entry> = (0..).zip(symbols).map(entry).collect();
+        entries.sort_unstable_by_key(|entry| (entry.key, entry.name));
+        let largest = entries.iter().map(|entry| u64::from(entry.size)).max().unwrap_or(0);
+        SymbolIndex { entries, largest }
+    }
+
+    #[test]
+    fn a_symbol_around_smaller_ones_holds_what_is_between_them() {
+        let mut symbols = vec![(0x1000, 0x1000, 0)];
+        symbols.extend((0..10).map(|number| (0x1100 + 0x10 * number, 8, 0)));
+        let index = index(&symbols);
+        let found = |address| index.find(address).map(|found| (found.start, found.name));
+        assert_eq!(found(0x1194), Some((0x1190, 10)), "the innermost one");
+        assert_eq!(found(0x1198), Some((0x1000, 0)), "behind the last of the inner ones");
+        assert_eq!(found(0x1108), Some((0x1000, 0)), "between two inner ones");
+        assert_eq!(found(0x2000), None, "behind the end");
+    }
+
+    #[test]
+    fn the_best_name_of_equal_symbols_is_taken() {
+        let index = index(&[(0x1000, 16, 2), (0x1000, 16, 0), (0x1000, 16, 1)]);
+        assert_eq!(index.find(0x100f).map(|found| (found.name, found.is_sized)), Some((1, true)));
+    }
+
+    #[test]
+    fn a_symbol_without_a_size_holds_what_follows_it() {
+        let index = index(&[(0x1000, 0, 0), (0x1100, 4, 0)]);
+        assert_eq!(index.find(0x10ff), None, "further than the largest symbol reaches");
+        assert_eq!(index.find(0x1003).map(|found| (found.start, found.is_sized)), Some((0x1000, false)));
+        assert_eq!(index.find(0x1104), None, "behind one that has a size");
+    }
+}

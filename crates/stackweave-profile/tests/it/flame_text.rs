@@ -118,6 +118,10 @@ fn deep_and_wide_profiles_are_drawn() {
     let text = drawn(&profile, &FlameShape::default(), 60, Palette::Plain);
     assert_eq!(text.lines().count(), 1 + 200 + 1);
     assert_eq!(text.lines().nth(2).unwrap().matches('⋯').count(), 59);
+    assert!(!text.contains('\u{1b}'), "small boxes have no colour here");
+    let text = drawn(&profile, &FlameShape::default(), 60, Palette::Full);
+    let (before, _) = text.lines().nth(2).unwrap().split_once('⋯').unwrap();
+    assert!(before.contains("\u{1b}[48;2;"), "and have one there: {before:?}");
 }
 
 #[test]
