@@ -40,6 +40,7 @@ class Step:
     any_order: bool = False
     exact: bool = False
     is_hidden: bool = False
+    is_checked: bool = True
 
     def commands(self):
         """Commands of a shell block, each with the output that is shown for it, or none."""
@@ -152,7 +153,7 @@ class Page:
         step.is_hidden = "hidden" in marks
         if "not checked" in marks:
             self.not_run.append((step.line, marks["not checked"]))
-            step.expected = "..."
+            step.is_checked = False
         if kind == "python" or step.commands():
             self.steps.append(step)
             return step

@@ -107,7 +107,7 @@ class PageCase(unittest.TestCase):
             self.compare(step.expected, "".join(done["printed"] for done in results), step)
 
     def compare(self, expected, printed, step, what=""):
-        if expected is None or not COMPARED:
+        if expected is None or not step.is_checked or not COMPARED:
             return
         printed = "".join(line for line in printed.splitlines(True) if RUNNER not in line)
         found = difference(expected, printed, step.any_order, step.exact)
@@ -128,6 +128,16 @@ class Examples(PageCase):
         for text, message in wrong.items():
             page = Page("wrong.md", text)
             with self.subTest(text=text), self.assertRaisesRegex(AssertionError, message):
+                for step, result in zip(page.steps, self.results(page)):
+                    self.check_anywhere(step, result)
+
+    def test_a_block_that_is_not_checked_prints_what_it_likes(self):
+        command = "$ python -c 'print(\"yes\")'"
+        python = "```python\nprint(3)\n```\n\n```text\nthree\n```\n"
+        for text in (f"```console\n{command}\nno\n```\n", f"```sh\n{command[2:]}\n```\n\n```text\nno\n```\n", python):
+            page = Page("free.md", "<!-- not checked: it differs -->\n" + text)
+            with self.subTest(text=text):
+                self.assertEqual(len(page.not_run), 1)
                 for step, result in zip(page.steps, self.results(page)):
                     self.check_anywhere(step, result)
 
