@@ -18,13 +18,15 @@ const EVERY: Duration = Duration::from_millis(250);
 pub(crate) struct ForeignHooks {
     next: Instant,
     written: Others,
+    /// Whether the module in `written` is known.
+    has_module: bool,
     is_own_memory: bool,
 }
 
 impl ForeignHooks {
     /// Creates one for a recording that has said nothing.
     pub(crate) fn new(is_own_memory: bool) -> Self {
-        Self { next: Instant::now(), written: Others::default(), is_own_memory }
+        Self { next: Instant::now(), written: Others::default(), has_module: false, is_own_memory }
     }
 
     /// Compares the slots if that is due, and records the counts if they are new.
@@ -38,11 +40,15 @@ impl ForeignHooks {
         self.add(ticks, to);
     }
 
-    /// Records the counts if they are new.
+    /// Records the counts if they are new, or if whose slots they are was not known before.
     pub(crate) fn add(&mut self, ticks: u64, to: (KindNumber, &mut Notes)) {
-        if self.is_own_memory && platform::others() != self.written {
+        if self.is_own_memory && (platform::others() != self.written || self.is_module_found()) {
             self.add_all(ticks, to);
         }
+    }
+
+    fn is_module_found(&self) -> bool {
+        self.written.foreign_slots != 0 && !self.has_module && platform::foreign_module().is_some()
     }
 
     /// Records the counts, as for a file that does not have what was recorded before.
@@ -51,7 +57,9 @@ impl ForeignHooks {
         if !self.is_own_memory || others.foreign_slots == 0 {
             return;
         }
-        let module = platform::foreign_module().unwrap_or_default();
+        let module = platform::foreign_module();
+        self.has_module = module.is_some();
+        let module = module.unwrap_or_default();
         let slots = label("memory.block_slots", "", 0).map(|label| (label, others.slots));
         let foreign = label("memory.foreign_block_slots", &module, 0).map(|label| (label, others.foreign_slots));
         for (label, value) in slots.into_iter().chain(foreign) {

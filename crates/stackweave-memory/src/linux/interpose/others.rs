@@ -4,11 +4,16 @@
 //! slot is not recorded, so the recording has to state it.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use crate::platform::interpose::Others;
 use crate::platform::interpose::definitions::module_path;
 use crate::platform::interpose::refresh::LOADER;
 use crate::platform::interpose::visited::Visit;
-use crate::platform::interpose::{Others, loader::Loader};
+
+/// How long [`foreign_module`] tries to get the loader's locks.
+const LONGEST_WALK: Duration = Duration::from_millis(100);
 
 // Written by one thread at a time, which has the turn to walk.
 static SLOTS: AtomicU64 = AtomicU64::new(0);
@@ -27,8 +32,12 @@ pub(super) fn note(visits: &[Visit], overwritten: u64) {
     if foreign * before.slots.max(1) >= before.foreign_slots * slots.max(1) {
         SLOTS.store(slots, Ordering::Relaxed);
         FOREIGN_SLOTS.store(foreign, Ordering::Relaxed);
-        let function = visits.iter().map(|visit| visit.foreign_function).find(|function| *function != 0);
-        FOREIGN_FUNCTION.store(function.unwrap_or(0), Ordering::Relaxed);
+        let is_larger = foreign * before.slots.max(1) > before.foreign_slots * slots.max(1);
+        match visits.iter().map(|visit| visit.foreign_function).find(|function| *function != 0) {
+            Some(function) => FOREIGN_FUNCTION.store(function, Ordering::Relaxed),
+            None if is_larger => FOREIGN_FUNCTION.store(0, Ordering::Relaxed),
+            None => {}
+        }
     }
 }
 
@@ -44,10 +53,23 @@ pub(crate) fn others() -> Others {
     Others { slots: SLOTS.load(Ordering::Relaxed), foreign_slots: FOREIGN_SLOTS.load(Ordering::Relaxed) }
 }
 
-/// Returns the path of the module whose function is in foreign slots. `None` if there is none, if it is gone, or if the loader is busy.
+/// Returns the path of the module whose function is in foreign slots. `None` if there is none, if it is gone, or if the loader is
+/// busy for longer than a walk takes: the thread that removes the hooks walks while the writer writes its last block.
 pub(crate) fn foreign_module() -> Option<String> {
     let function = FOREIGN_FUNCTION.load(Ordering::Relaxed);
-    // With its locks the loader answers at once: nobody waits for it here.
-    let _inside = LOADER.get().and_then(Loader::try_enter)?;
-    (function != 0).then(|| module_path(function)).flatten()
+    if function == 0 {
+        return None;
+    }
+    let loader = LOADER.get()?;
+    let deadline = Instant::now() + LONGEST_WALK;
+    loop {
+        // With its locks the loader answers at once: nobody waits for it here.
+        if let Some(_inside) = loader.try_enter() {
+            return module_path(function);
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
 }
