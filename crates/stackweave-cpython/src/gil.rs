@@ -1,38 +1,28 @@
 //! Taking the GIL, for callers that can't know whether they have it.
 
 use core::ffi::{c_int, c_void};
-use core::fmt;
 
 use crate::interpreter::first_of;
 use crate::symbols::Symbols;
 use crate::unavailable::Unavailable;
 
 /// Why nothing was done with the GIL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GilUnavailable {
     /// There is no interpreter, or it lacks a function.
-    Python(Unavailable),
+    #[error("{0}")]
+    Python(#[source] Unavailable),
     /// The interpreter is not initialised, or not any more.
+    #[error("Python is not initialised")]
     NotInitialized,
     /// The interpreter is shutting down, and this thread does not have the GIL.
+    #[error("Python is shutting down")]
     Finalizing,
     /// This thread has an exception that is on its way to somebody.
+    #[error("a Python exception is set")]
     ExceptionSet,
 }
-
-impl fmt::Display for GilUnavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Python(reason) => reason.fmt(f),
-            Self::NotInitialized => f.write_str("Python is not initialised"),
-            Self::Finalizing => f.write_str("Python is shutting down"),
-            Self::ExceptionSet => f.write_str("a Python exception is set"),
-        }
-    }
-}
-
-impl std::error::Error for GilUnavailable {}
 
 /// Runs `body` with the GIL held. If this thread does not have it, it waits for it: so it must not have a lock that
 /// whoever has the GIL may want.

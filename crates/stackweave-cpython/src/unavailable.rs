@@ -1,17 +1,17 @@
 //! Why frames can't be read directly.
 
-use core::fmt;
-
 use crate::debug_offsets::Contradiction;
 use crate::version::Layout;
 
 /// Why there is no [`Interpreter`](crate::Interpreter), or why it is not to be trusted. The public API remains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unavailable {
     /// No Python is loaded in this process.
+    #[error("no CPython is loaded in this process")]
     NoInterpreter,
     /// A version that there is no table for.
+    #[error("Python {major}.{minor} is not known; 3.{oldest} to 3.{newest} are", oldest = Layout::OLDEST, newest = Layout::NEWEST)]
     UnsupportedVersion {
         /// 3, so far.
         major: u8,
@@ -19,18 +19,25 @@ pub enum Unavailable {
         minor: u8,
     },
     /// A build without the GIL: code objects and frames have other layouts there.
+    #[error("free-threaded builds of CPython are not supported yet")]
     FreeThreaded,
     /// A debug build: structures carry more fields there.
+    #[error("debug builds of CPython are not supported")]
     DebugBuild,
     /// The interpreter does not offer this function.
+    #[error("the interpreter does not offer {0}")]
     MissingFunction(&'static str),
     /// The interpreter says that this field is not where the table has it.
+    #[error("the interpreter keeps {0} elsewhere than its version should")]
     FieldMoved(&'static str),
     /// The interpreter's account of its own layout can't be read.
+    #[error("the interpreter's _Py_DebugOffsets can't be read")]
     NoDebugOffsets,
     /// The direct walk and the public API disagreed about a known stack.
+    #[error("the self-test found other frames than the interpreter reports")]
     SelfTestDiffers,
     /// The self-test could not be run to its end.
+    #[error("the self-test could not be run")]
     SelfTestNotRun,
 }
 
@@ -43,24 +50,3 @@ impl From<Contradiction> for Unavailable {
         }
     }
 }
-
-impl fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoInterpreter => f.write_str("no CPython is loaded in this process"),
-            Self::UnsupportedVersion { major, minor } => {
-                let (oldest, newest) = (Layout::OLDEST, Layout::NEWEST);
-                write!(f, "Python {major}.{minor} is not known; 3.{oldest} to 3.{newest} are")
-            }
-            Self::FreeThreaded => f.write_str("free-threaded builds of CPython are not supported yet"),
-            Self::DebugBuild => f.write_str("debug builds of CPython are not supported"),
-            Self::MissingFunction(name) => write!(f, "the interpreter does not offer {name}"),
-            Self::FieldMoved(name) => write!(f, "the interpreter keeps {name} elsewhere than its version should"),
-            Self::NoDebugOffsets => f.write_str("the interpreter's _Py_DebugOffsets can't be read"),
-            Self::SelfTestDiffers => f.write_str("the self-test found other frames than the interpreter reports"),
-            Self::SelfTestNotRun => f.write_str("the self-test could not be run"),
-        }
-    }
-}
-
-impl std::error::Error for Unavailable {}

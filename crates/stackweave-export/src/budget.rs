@@ -1,6 +1,5 @@
 //! The writer around every export, which counts: past the limit, or where the disk has no room, it fails.
 
-use core::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,18 +24,11 @@ struct Counted {
 }
 
 /// The limit was passed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("more than {limit} bytes")]
 pub(crate) struct LimitPassed {
     pub(crate) limit: u64,
 }
-
-impl fmt::Display for LimitPassed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "more than {} bytes", self.limit)
-    }
-}
-
-impl core::error::Error for LimitPassed {}
 
 impl Budget {
     /// A budget of so many bytes, any number if there is no limit, for files in a folder.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use stackweave_profile::{DifferentMeasures, Measure};
 use stackweave_recording::ReadError;
@@ -10,39 +10,31 @@ use stackweave_recording::ReadError;
 use crate::format::Format;
 
 /// Each is one sentence.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The recording can't be read any more.
-    Read(ReadError),
+    #[error("{0}")]
+    Read(#[from] ReadError),
     /// The export can't be written. With the path, once it is known.
-    Write(Option<PathBuf>, io::Error),
+    #[error("can't write {to}: {1}", to = target(.0.as_deref()))]
+    Write(Option<PathBuf>, #[source] io::Error),
     /// What is there already is not replaced.
+    #[error("{0} is there already")]
     Exists(PathBuf),
     /// The export is larger than it may be, and nothing of it is kept.
+    #[error("{0}")]
     TooLarge(TooLarge),
     /// The export would take the place of a recording that it is made from.
+    #[error("{0} is a recording that is read, and is not replaced: name another file")]
     IsAnInput(PathBuf),
     /// This format can't show what the recording holds.
+    #[error("{0}")]
     NotThis(String),
 }
 
-impl fmt::Display for ExportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => error.fmt(f),
-            Self::Write(Some(path), error) => write!(f, "can't write {}: {error}", path.display()),
-            Self::Write(None, error) => write!(f, "can't write the export: {error}"),
-            Self::IsAnInput(path) => {
-                write!(f, "{} is a recording that is read, and is not replaced: name another file", path.display())
-            }
-            Self::Exists(path) => write!(f, "{} is there already", path.display()),
-            Self::TooLarge(how) => how.fmt(f),
-            Self::NotThis(why) => f.write_str(why),
-        }
-    }
+fn target(path: Option<&Path>) -> String {
+    path.map_or_else(|| "the export".to_owned(), |path| path.display().to_string())
 }
-
-impl core::error::Error for ExportError {}
 
 /// How an export came to be too large.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,12 +68,6 @@ impl fmt::Display for TooLarge {
 impl From<io::Error> for ExportError {
     fn from(error: io::Error) -> Self {
         Self::Write(None, error)
-    }
-}
-
-impl From<ReadError> for ExportError {
-    fn from(error: ReadError) -> Self {
-        Self::Read(error)
     }
 }
 

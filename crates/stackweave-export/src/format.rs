@@ -108,16 +108,9 @@ impl fmt::Display for Format {
 }
 
 /// There is no format of this name. As text it lists those that there are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no format {0}, but {known}", known = Format::names())]
 pub struct UnknownFormat(pub String);
-
-impl fmt::Display for UnknownFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no format {}, but {}", self.0, Format::names())
-    }
-}
-
-impl core::error::Error for UnknownFormat {}
 
 impl FromStr for Format {
     type Err = UnknownFormat;

@@ -1,6 +1,5 @@
 //! How large an export may become.
 
-use core::fmt;
 use core::str::FromStr;
 
 use crate::format::Format;
@@ -67,16 +66,9 @@ impl Format {
 }
 
 /// The text is no size. As text it says what is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("write a size like 4GB or 1.5GiB, or none")]
 pub struct NoSize;
-
-impl fmt::Display for NoSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("write a size like 4GB or 1.5GiB, or none")
-    }
-}
-
-impl core::error::Error for NoSize {}
 
 impl FromStr for SizeLimit {
     type Err = NoSize;

@@ -5,20 +5,26 @@ use core::fmt;
 use crate::asking::NoAnswer;
 
 /// One reason, which says what helps where something does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CantRead {
     /// There is no process with this number.
+    #[error("there is no process {0}")]
     NoProcess(u32),
     /// It has ended, and waits for its parent to notice.
+    #[error("process {0} has ended, and waits for its parent to notice")]
     Ended(u32),
     /// A thread of the kernel.
+    #[error("{0} is a thread of the kernel, which has no stack to show")]
     Kernel(u32),
     /// This process: it can't stop itself.
+    #[error("process {0} is this command itself; inside a program, use stackweave.dump_threads()")]
     Own(u32),
     /// A program for 32-bit processors.
+    #[error("process {0} is a 32-bit program, and only 64-bit ones can be read")]
     Narrow(u32),
     /// A debugger, or a tool such as strace, has it.
+    #[error("process {process} is traced by process {by} already: end that debugger or strace first")]
     Traced {
         /// The process that was asked for.
         process: u32,
@@ -26,6 +32,7 @@ pub enum CantRead {
         by: u32,
     },
     /// The system does not allow it.
+    #[error("not allowed to look into process {process}: {by}")]
     NotAllowed {
         /// The process that was asked for.
         process: u32,
@@ -33,13 +40,16 @@ pub enum CantRead {
         by: Guard,
     },
     /// The system does not allow it, and the process, which has Stackweave loaded, has not said it itself.
+    #[error("process {process} may not be traced here, and does not tell its stacks itself: {why}")]
     NotAnswered {
         /// The process that was asked for.
         process: u32,
         /// Why it has not.
+        #[source]
         why: NoAnswer,
     },
     /// Whatever else the system said.
+    #[error("can't look into process {process}: {said}")]
     System {
         /// The process that was asked for.
         process: u32,
@@ -78,30 +88,6 @@ impl CantRead {
     }
 }
 
-impl fmt::Display for CantRead {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoProcess(process) => write!(f, "there is no process {process}"),
-            Self::Ended(process) => write!(f, "process {process} has ended, and waits for its parent to notice"),
-            Self::Kernel(process) => write!(f, "{process} is a thread of the kernel, which has no stack to show"),
-            Self::Own(process) => {
-                write!(f, "process {process} is this command itself; inside a program, use stackweave.dump_threads()")
-            }
-            Self::Narrow(process) => {
-                write!(f, "process {process} is a 32-bit program, and only 64-bit ones can be read")
-            }
-            Self::Traced { process, by } => {
-                write!(f, "process {process} is traced by process {by} already: end that debugger or strace first")
-            }
-            Self::NotAllowed { process, by } => write!(f, "not allowed to look into process {process}: {by}"),
-            Self::NotAnswered { process, why } => {
-                write!(f, "process {process} may not be traced here, and does not tell its stacks itself: {why}")
-            }
-            Self::System { process, said } => write!(f, "can't look into process {process}: {said}"),
-        }
-    }
-}
-
 impl fmt::Display for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -130,8 +116,6 @@ impl fmt::Display for Guard {
         })
     }
 }
-
-impl std::error::Error for CantRead {}
 
 #[cfg(test)]
 mod tests {

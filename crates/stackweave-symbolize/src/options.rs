@@ -1,6 +1,5 @@
 //! How to resolve.
 
-use core::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -43,16 +42,9 @@ impl FromStr for Mode {
 }
 
 /// A mode that there is not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown symbolize mode {0:?}: use fast, addr2line or dladdr")]
 pub struct UnknownMode(String);
-
-impl fmt::Display for UnknownMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown symbolize mode {:?}: use fast, addr2line or dladdr", self.0)
-    }
-}
-
-impl std::error::Error for UnknownMode {}
 
 /// How to resolve addresses. The default finds what is on this machine and asks no server.
 #[derive(Clone, Debug)]

@@ -1,35 +1,24 @@
 //! Why calls can't be traced.
 
-use std::fmt;
-
 use stackweave_cpython::calls::HookError;
 
 /// Why calls can't be traced.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
     /// There is a trace already.
+    #[error("calls are traced already, and only one trace can run at a time")]
     AlreadyTracing,
     /// The recording has no kinds of events left.
+    #[error("the recording has too many kinds of events already")]
     NoKinds,
     /// This thread is being asked about a call.
+    #[error("a trace can't be changed by what describes its calls")]
     Asked,
     /// The interpreter can't be made to tell.
-    Hooks(HookError),
+    #[error("{0}")]
+    Hooks(#[source] HookError),
 }
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AlreadyTracing => f.write_str("calls are traced already, and only one trace can run at a time"),
-            Self::NoKinds => f.write_str("the recording has too many kinds of events already"),
-            Self::Asked => f.write_str("a trace can't be changed by what describes its calls"),
-            Self::Hooks(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for TraceError {}
 
 impl From<HookError> for TraceError {
     fn from(error: HookError) -> Self {

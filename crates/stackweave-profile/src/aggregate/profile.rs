@@ -1,7 +1,5 @@
 //! A profile: what a program, or a part of one, cost, by who called whom.
 
-use core::fmt;
-
 use crate::aggregate::call_tree::{CallTree, TreeBuilder};
 use crate::aggregate::function::FunctionTable;
 use crate::aggregate::measure::Measure;
@@ -42,16 +40,9 @@ pub struct Profile {
 }
 
 /// Two profiles count different things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("one profile counts {}, the other {}", .0.describe(), .1.describe())]
 pub struct DifferentMeasures(pub Measure, pub Measure);
-
-impl fmt::Display for DifferentMeasures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "one profile counts {}, the other {}", self.0.describe(), self.1.describe())
-    }
-}
-
-impl core::error::Error for DifferentMeasures {}
 
 impl Profile {
     /// A profile of nothing.

@@ -1,10 +1,10 @@
 //! What became of a recording.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::{fmt, io};
 
 use crate::file::LossReason;
 
@@ -43,65 +43,43 @@ pub struct RecorderStats {
 }
 
 /// Why a recording could not start.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The file could not be made.
+    #[error("cannot record to {path}: {}", reason(.error))]
     File {
         /// Which.
         path: PathBuf,
         /// Why.
+        #[source]
         error: io::Error,
     },
     /// The system refused what a recording needs.
-    System(io::Error),
+    #[error("cannot start a recording: {0}")]
+    System(#[source] io::Error),
 }
 
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File { path, error } => {
-                write!(f, "cannot record to {}: ", path.display())?;
-                match error.kind() {
-                    io::ErrorKind::AlreadyExists => f.write_str("the file exists already"),
-                    io::ErrorKind::NotFound => f.write_str("its folder does not exist"),
-                    _ => error.fmt(f),
-                }
-            }
-            Self::System(error) => write!(f, "cannot start a recording: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::File { error, .. } | Self::System(error) => Some(error),
-        }
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => "the file exists already".to_owned(),
+        io::ErrorKind::NotFound => "its folder does not exist".to_owned(),
+        _ => error.to_string(),
     }
 }
 
 /// Why a flush or a dump did not do what it should.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FlushError {
     /// The file could not be written; the text says why.
+    #[error("{0}")]
     Write(String),
     /// The recording has stopped.
+    #[error("the recording has stopped")]
     Stopped,
     /// There is nothing to dump but in ring mode.
+    #[error("only a recording in ring mode can be dumped")]
     NoRing,
 }
-
-impl fmt::Display for FlushError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Write(error) => f.write_str(error),
-            Self::Stopped => f.write_str("the recording has stopped"),
-            Self::NoRing => f.write_str("only a recording in ring mode can be dumped"),
-        }
-    }
-}
-
-impl std::error::Error for FlushError {}
 
 /// What the writer counts, for all to see.
 #[derive(Debug)]

@@ -1,40 +1,51 @@
 //! Why nothing can be read, in one sentence each.
 
-use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why a path could not be opened as a recording.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is no such file or folder.
+    #[error("{0}: there is no such file or folder")]
     NotFound(PathBuf),
     /// It may not be read.
+    #[error("{0}: you may not read it (permission denied)")]
     Denied(PathBuf),
     /// The system could not read it.
-    Io(PathBuf, io::Error),
+    #[error("{0}: it can't be read ({1})")]
+    Io(PathBuf, #[source] io::Error),
     /// It is neither a file nor a folder.
+    #[error("{0}: it is neither a file nor a folder")]
     NotAFile(PathBuf),
     /// It is a file without bytes.
+    #[error("{0}: the file is empty, so nothing was recorded to it")]
     Empty(PathBuf),
     /// It is no recording, but seems to be this.
+    #[error("{0}: this is no recording of Stackweave{guess}", guess = looks_like(*.1))]
     NotARecording(PathBuf, Option<&'static str>),
     /// A version of Stackweave wrote it that came after this one.
+    #[error("{0}: a newer Stackweave wrote this recording, and this one can't read it; please update")]
     TooNew(PathBuf),
     /// It is a recording, but what tells whose it is can't be read.
+    #[error("{0}: it is a recording that is cut or damaged at its start, so nothing of it can be read")]
     NothingReadable(PathBuf),
     /// It is a folder, and no recording lies in it.
+    #[error("{0}: the folder holds no recordings (files that end in .swv)")]
     NoRecordings(PathBuf),
     /// It is a folder, and none of the files in it that are called recordings can be read: this is the first reason.
+    #[error("{path}: {}: {first}", none_of(*.files))]
     NoneReadable {
         /// The folder.
         path: PathBuf,
         /// How many files there are.
         files: usize,
         /// What is wrong with the first.
+        #[source]
         first: Box<OpenError>,
     },
     /// No path was given.
+    #[error("no recording was named")]
     NoPaths,
 }
 
@@ -66,70 +77,30 @@ impl OpenError {
     }
 }
 
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(path) = self.path() {
-            write!(f, "{}: ", path.display())?;
-        }
-        match self {
-            Self::NotFound(_) => f.write_str("there is no such file or folder"),
-            Self::Denied(_) => f.write_str("you may not read it (permission denied)"),
-            Self::Io(_, error) => write!(f, "it can't be read ({error})"),
-            Self::NotAFile(_) => f.write_str("it is neither a file nor a folder"),
-            Self::Empty(_) => f.write_str("the file is empty, so nothing was recorded to it"),
-            Self::NotARecording(_, Some(what)) => write!(f, "this is no recording of Stackweave: it looks like {what}"),
-            Self::NotARecording(_, None) => f.write_str("this is no recording of Stackweave"),
-            Self::TooNew(_) => {
-                f.write_str("a newer Stackweave wrote this recording, and this one can't read it; please update")
-            }
-            Self::NothingReadable(_) => {
-                f.write_str("it is a recording that is cut or damaged at its start, so nothing of it can be read")
-            }
-            Self::NoRecordings(_) => f.write_str("the folder holds no recordings (files that end in .swv)"),
-            Self::NoneReadable { files: 1, first, .. } => {
-                write!(f, "the one recording in this folder can't be read: {first}")
-            }
-            Self::NoneReadable { files, first, .. } => {
-                write!(f, "none of the {files} recordings in this folder can be read; the first: {first}")
-            }
-            Self::NoPaths => f.write_str("no recording was named"),
-        }
-    }
+fn looks_like(what: Option<&str>) -> String {
+    what.map_or_else(String::new, |what| format!(": it looks like {what}"))
 }
 
-impl std::error::Error for OpenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(_, error) => Some(error),
-            Self::NoneReadable { first, .. } => Some(first),
-            _ => None,
-        }
+fn none_of(files: usize) -> String {
+    match files {
+        1 => "the one recording in this folder can't be read".to_owned(),
+        _ => format!("none of the {files} recordings in this folder can be read; the first"),
     }
 }
 
 /// Why reading on was not possible: the system failed, not the recording.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: it can't be read any more ({error})")]
 pub struct ReadError {
     /// The file.
     pub path: PathBuf,
     /// What the system said.
+    #[source]
     pub error: io::Error,
 }
 
 impl ReadError {
     pub(crate) fn new(path: &Path, error: io::Error) -> Self {
         Self { path: path.to_owned(), error }
-    }
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: it can't be read any more ({})", self.path.display(), self.error)
-    }
-}
-
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
     }
 }

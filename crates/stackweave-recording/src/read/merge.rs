@@ -3,7 +3,6 @@
 //! Blocks are copied as they are, process by process, so that nothing is lost in between and a file of any size takes
 //! the memory of one block. What is damaged stays behind.
 
-use core::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -30,40 +29,24 @@ pub struct MergeSummary {
 }
 
 /// Why there is no merged file.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// A recording can't be read any more.
-    Read(ReadError),
+    #[error("{0}")]
+    Read(#[source] ReadError),
     /// The result can't be written.
-    Write(Option<PathBuf>, io::Error),
+    #[error("{what} can't be written ({1})", what = target(.0.as_deref()))]
+    Write(Option<PathBuf>, #[source] io::Error),
     /// A file is there already, and must not be replaced.
+    #[error("{0} is there already")]
     Exists(PathBuf),
     /// The result would take the place of a recording that goes into it.
+    #[error("{0}: it is one of the recordings to merge, and would be overwritten")]
     IsAnInput(PathBuf),
 }
 
-impl fmt::Display for MergeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => error.fmt(f),
-            Self::Write(Some(path), error) => write!(f, "{}: it can't be written ({error})", path.display()),
-            Self::Write(None, error) => write!(f, "the merged recording can't be written ({error})"),
-            Self::Exists(path) => write!(f, "{} is there already", path.display()),
-            Self::IsAnInput(path) => {
-                write!(f, "{}: it is one of the recordings to merge, and would be overwritten", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for MergeError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Read(error) => Some(error),
-            Self::Write(_, error) => Some(error),
-            Self::Exists(_) | Self::IsAnInput(_) => None,
-        }
-    }
+fn target(path: Option<&Path>) -> String {
+    path.map_or_else(|| "the merged recording".to_owned(), |path| format!("{}: it", path.display()))
 }
 
 /// Writes all processes of a recording to `out`. `progress` is told how many of [`Recording::bytes`] are done.

@@ -10,7 +10,6 @@ mod reading;
 mod stacks;
 mod status;
 
-use core::fmt;
 use std::time::{Duration, Instant};
 
 pub use answer::{Answer, AnsweredFrame, AnsweredThread};
@@ -21,30 +20,41 @@ use reading::Read;
 pub(crate) use stacks::stacks_of;
 
 /// Why a process has not said where its threads are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoAnswer {
     /// There is no such process.
+    #[error("there is no such process")]
     NoProcess,
     /// Its `/proc` can't be read: it belongs to another user.
+    #[error("it belongs to another user")]
     NotAllowed,
     /// It has not loaded Stackweave, or was told not to answer.
+    #[error("it has not imported stackweave, or was started with STACKWEAVE_ANSWERS=0")]
     NotLoaded,
     /// It has put another handler in the place of ours, or none.
+    #[error("it no longer handles signal {0}, by which it could be asked")]
     NoHandler(i32),
     /// It can't see who asks.
+    #[error("it is in another PID namespace: ask from inside its container")]
     OtherNamespace,
     /// It is stopped, by a debugger or by Ctrl-Z.
+    #[error("it is stopped")]
     Stopped,
     /// The signal can't reach any of its threads.
+    #[error("all its threads block signal {0}, by which it could be asked")]
     Blocked(i32),
     /// The question could not be put: the error number.
+    #[error("it can't be asked: {}", std::io::Error::from_raw_os_error(*.0))]
     NotAsked(i32),
     /// There was no answer in that time to this signal.
+    #[error("it has not answered within {1:?}: it may have a handler of its own for signal {0} by now")]
     Silent(i32, Duration),
     /// The process says why it gives none.
+    #[error("it gives no answer: {0}")]
     Refused(String),
     /// It was not understood.
+    #[error("its answer is not understood: {0}")]
     Unreadable(String),
 }
 
@@ -54,31 +64,6 @@ impl NoAnswer {
         matches!(self, Self::NoProcess | Self::NotAllowed | Self::NotLoaded)
     }
 }
-
-impl fmt::Display for NoAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoProcess => f.write_str("there is no such process"),
-            Self::NotAllowed => f.write_str("it belongs to another user"),
-            Self::NotLoaded => f.write_str("it has not imported stackweave, or was started with STACKWEAVE_ANSWERS=0"),
-            Self::NoHandler(signal) => write!(f, "it no longer handles signal {signal}, by which it could be asked"),
-            Self::OtherNamespace => f.write_str("it is in another PID namespace: ask from inside its container"),
-            Self::Stopped => f.write_str("it is stopped"),
-            Self::Blocked(signal) => write!(f, "all its threads block signal {signal}, by which it could be asked"),
-            Self::NotAsked(error) => {
-                write!(f, "it can't be asked: {}", std::io::Error::from_raw_os_error(*error))
-            }
-            Self::Silent(signal, time) => write!(
-                f,
-                "it has not answered within {time:?}: it may have a handler of its own for signal {signal} by now"
-            ),
-            Self::Refused(reason) => write!(f, "it gives no answer: {reason}"),
-            Self::Unreadable(what) => write!(f, "its answer is not understood: {what}"),
-        }
-    }
-}
-
-impl core::error::Error for NoAnswer {}
 
 /// Asks a process of this user that has Stackweave loaded where its threads are, and waits for the answer.
 ///

@@ -2,8 +2,6 @@
 //!
 //! Described in the Linux kernel's `tools/perf/Documentation/jitdump-specification.txt`.
 
-use core::fmt;
-
 pub(super) const HEADER_SIZE: usize = 40;
 pub(super) const RECORD_HEAD_SIZE: usize = 16;
 
@@ -13,30 +11,21 @@ const VERSION: u32 = 1;
 const SAME_FILE: &[u8] = b"\xff";
 
 /// Why a jitdump is not read, or not further.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum JitDumpFault {
     /// It does not begin as a jitdump does.
+    #[error("not a jitdump: wrong magic number")]
     NotJitDump,
     /// A machine of the other byte order wrote it.
+    #[error("foreign byte order in jitdump")]
     OtherByteOrder,
     /// Its version is not known.
+    #[error("unknown version {0} of jitdump")]
     UnknownVersion(u32),
     /// A record says that it is smaller than it can be.
+    #[error("malformed record in jitdump")]
     BadRecord,
 }
-
-impl fmt::Display for JitDumpFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotJitDump => f.write_str("not a jitdump: wrong magic number"),
-            Self::OtherByteOrder => f.write_str("foreign byte order in jitdump"),
-            Self::UnknownVersion(version) => write!(f, "unknown version {version} of jitdump"),
-            Self::BadRecord => f.write_str("malformed record in jitdump"),
-        }
-    }
-}
-
-impl std::error::Error for JitDumpFault {}
 
 /// What a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,7 +36,6 @@ mod visited;
 mod walk;
 
 use core::ffi::CStr;
-use core::fmt;
 use core::sync::atomic::AtomicUsize;
 
 pub use kept::KeptHooks;
@@ -54,35 +53,24 @@ pub(crate) struct Function {
 }
 
 /// Why no function was led anywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InterposeError {
     /// The program has no dynamic loader, or has no slots.
+    #[error("this program calls its allocator in a way that can't be watched: it is linked statically")]
     NothingToLead,
     /// All slots are another tool's.
+    #[error("another tool watches the allocator of this process already")]
     Taken,
     /// They are led already.
+    #[error("the allocator of this process is watched already")]
     Installed,
     /// The loader did not become free.
+    #[error("the dynamic loader of this process is busy, or was when it forked")]
     Busy,
     /// The kernel gave no memory.
+    #[error("the kernel has no memory left")]
     NoMemory,
 }
-
-impl fmt::Display for InterposeError {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str(match self {
-            Self::NothingToLead => {
-                "this program calls its allocator in a way that can't be watched: it is linked statically"
-            }
-            Self::Taken => "another tool watches the allocator of this process already",
-            Self::Installed => "the allocator of this process is watched already",
-            Self::Busy => "the dynamic loader of this process is busy, or was when it forked",
-            Self::NoMemory => "the kernel has no memory left",
-        })
-    }
-}
-
-impl core::error::Error for InterposeError {}
 
 /// What was found in the modules that are loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
