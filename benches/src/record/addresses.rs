@@ -1,14 +1,13 @@
 //! The addresses of code objects that were seen before: what naming the Python frames of every capture costs.
 
-use std::collections::HashMap;
 use std::hint::black_box;
 use std::io;
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use rustc_hash::FxHashMap;
 use stackweave_store::AddressMap;
 
 use super::code_objects::CodeObjects;
-use super::quick_hash::Quick;
 use super::rounds::{Entrant, case, samples, share};
 use crate::meter::thread_cpu_ns;
 use crate::options::Effort;
@@ -77,7 +76,7 @@ fn entrants(known: &[u64]) -> Vec<Entrant<dyn Lookup>> {
     ]
 }
 
-type Map = HashMap<u64, u32, Quick>;
+type Map = FxHashMap<u64, u32>;
 
 impl Lookup for AddressMap {
     fn look_up(&self, stack: &[u64]) -> u32 {

@@ -1,15 +1,14 @@
 //! What is kept of code objects, as integers: when one is seen first, and when an equal one was seen before.
 
-use std::collections::HashMap;
 use std::hint::black_box;
 use std::io;
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use rustc_hash::FxHashMap;
 use stackweave_core::BlobId;
 use stackweave_store::BlobTable;
 
 use super::code_objects::{CodeObjects, Parts};
-use super::quick_hash::Quick;
 use super::rounds::{Entrant, case, samples, share};
 use crate::meter::thread_cpu_ns;
 use crate::options::Effort;
@@ -72,7 +71,7 @@ fn entrants() -> Vec<Entrant<dyn Interner>> {
     ]
 }
 
-type Map = HashMap<Box<[u8]>, u32, Quick>;
+type Map = FxHashMap<Box<[u8]>, u32>;
 
 /// The parts, one after the other, in a place on the stack.
 fn joined<'a>(parts: &[&[u8]; 4], buffer: &'a mut [u8; 1024]) -> &'a [u8] {

@@ -1,14 +1,13 @@
 //! Those who turn stacks into integers, ours and other ways.
 
-use std::collections::HashMap;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
+use rustc_hash::FxHashMap;
 use stackweave_core::{RawFrame, StackId};
 use stackweave_store::StackTable;
 
-use super::quick_hash::Quick;
 use super::rounds::Entrant;
 use super::stacks::{DEEPEST, Stack};
 
@@ -54,7 +53,7 @@ impl Interner for Compared {
 
 /// The obvious way: a map from whole stacks, behind a lock.
 #[derive(Default)]
-struct Map(Mutex<HashMap<Vec<u64>, u32, Quick>>);
+struct Map(Mutex<FxHashMap<Vec<u64>, u32>>);
 
 impl Interner for Map {
     fn intern(&self, frames: &[RawFrame]) -> u32 {
@@ -75,7 +74,7 @@ impl Interner for Map {
 
 /// What memory profilers do: a tree in which each frame is looked up below its caller, behind a lock.
 #[derive(Default)]
-struct CallTree(Mutex<HashMap<(u32, u64), u32, Quick>>);
+struct CallTree(Mutex<FxHashMap<(u32, u64), u32>>);
 
 impl Interner for CallTree {
     fn intern(&self, frames: &[RawFrame]) -> u32 {

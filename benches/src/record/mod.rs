@@ -10,7 +10,6 @@ mod code_objects;
 mod interners;
 mod known_stacks;
 mod new_stacks;
-mod quick_hash;
 mod rounds;
 mod stacks;
 mod two_threads;

@@ -73,4 +73,4 @@ pub use text::{
     write_phases, write_table, write_tree,
 };
 pub use trace_notes::TraceNotes;
-pub use word_hash::{WordHasher, WordMap};
+pub use word_hash::WordMap;

@@ -1,9 +1,9 @@
 //! What a section has defined so far, and the numbers it gave.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use stackweave_core::{Call, Module, ModuleList, Names, RawFrame, RawFrameKind, SourceLocation, StackId};
 use stackweave_store::{StackTable, locate_label};
 
@@ -26,9 +26,9 @@ pub(super) struct Definer {
     base: Numbers,
     strings: HashMap<Arc<str>, u32>,
     modules: Vec<Module>,
-    frames: HashMap<u64, u32, BuildHasherDefault<WordHasher>>,
-    /// By the words of calls: what is called, and what calls it.
-    calls: HashMap<u64, (u32, u32), BuildHasherDefault<WordHasher>>,
+    frames: FxHashMap<u64, u32>,
+    /// By [`call_key`]: what is called, and what calls it.
+    calls: FxHashMap<u64, (u32, u32)>,
     stacks: StackNumbers,
     last_stack: u32,
     pub(super) pending: Pending,
@@ -43,8 +43,8 @@ impl Definer {
             base: Numbers::default(),
             strings: HashMap::new(),
             modules: Vec::new(),
-            frames: HashMap::default(),
-            calls: HashMap::default(),
+            frames: FxHashMap::default(),
+            calls: FxHashMap::default(),
             stacks: StackNumbers::Dense(Vec::new()),
             last_stack: 0,
             pending: Pending::default(),
@@ -216,7 +216,7 @@ impl Asking<'_> {
     fn new_call(&mut self, word: u64) -> (u32, u32) {
         let Some(call) = Call::from_bits(word) else { return (0, 0) };
         let numbers = (self.known_frame(call.callee()), call.caller().map_or(0, |caller| self.known_frame(caller)));
-        self.definer.calls.insert(word, numbers);
+        self.definer.calls.insert(call_key(word), numbers);
         numbers
     }
 
@@ -248,7 +248,7 @@ impl Renumber for Asking<'_> {
 
     #[inline]
     fn call(&mut self, word: u64) -> (u64, u64) {
-        let (called, calling) = match self.definer.calls.get(&word) {
+        let (called, calling) = match self.definer.calls.get(&call_key(word)) {
             Some(numbers) => *numbers,
             None => self.new_call(word),
         };
@@ -261,31 +261,13 @@ fn cut(text: &str) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
+/// Returns the word of a call as a key. Calls without a caller differ in their high bits alone, which the hash would leave out of
+/// its own low and high ones: they become the low bits.
+const fn call_key(word: u64) -> u64 {
+    word.rotate_left(24)
+}
+
 /// The number of what follows `count` others behind `base`.
 fn next_number(base: u32, count: usize) -> u32 {
     u32::try_from(count + 1).unwrap_or(u32::MAX).saturating_add(base)
-}
-
-/// Mixes one word. Frames of the own process need no defence against collisions made on purpose.
-#[derive(Debug, Default)]
-struct WordHasher(u64);
-
-impl Hasher for WordHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64((*byte).into());
-        }
-    }
-
-    #[inline]
-    fn write_u64(&mut self, word: u64) {
-        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ mixed >> 32;
-    }
-
-    #[inline]
-    fn finish(&self) -> u64 {
-        let mixed = self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed ^ mixed >> 32
-    }
 }

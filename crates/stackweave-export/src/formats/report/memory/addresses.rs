@@ -1,9 +1,8 @@
 //! Very many blocks by address.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 
-use stackweave_profile::WordHasher;
+use stackweave_profile::WordMap;
 
 use super::live::Block;
 
@@ -14,7 +13,7 @@ const PARTS: usize = 64;
 /// Very many blocks by address, in 21 bytes each and what a map has free.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    parts: Vec<HashMap<Address, Packed, BuildHasherDefault<WordHasher>>>,
+    parts: Vec<WordMap<Address, Packed>>,
 }
 
 /// An address that need not be aligned as one.
@@ -55,7 +54,7 @@ impl From<Packed> for Block {
 
 impl Default for Blocks {
     fn default() -> Self {
-        Self { parts: (0..PARTS).map(|_| HashMap::default()).collect() }
+        Self { parts: (0..PARTS).map(|_| WordMap::default()).collect() }
     }
 }
 
@@ -84,12 +83,12 @@ impl Blocks {
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = Block> {
-        self.parts.iter().flat_map(HashMap::values).map(|block| Block::from(*block))
+        self.parts.iter().flat_map(WordMap::values).map(|block| Block::from(*block))
     }
 
     /// Moments have these places now.
     pub(super) fn move_to(&mut self, places: &[u8]) {
-        for block in self.parts.iter_mut().flat_map(HashMap::values_mut) {
+        for block in self.parts.iter_mut().flat_map(WordMap::values_mut) {
             block.first = places.get(usize::from(block.first)).copied().unwrap_or(block.first);
         }
     }
