@@ -2,22 +2,22 @@
 
 use std::io::{self, Write};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::Value;
-
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The blocks of a page, written one after the other.
 pub(super) struct Blocks<'o> {
     out: &'o mut dyn Write,
     next: u32,
-    text: Vec<u8>,
+    text: String,
 }
 
 impl<'o> Blocks<'o> {
     pub(super) fn new(out: &'o mut dyn Write) -> Self {
-        Self { out, next: 0, text: Vec::new() }
+        Self { out, next: 0, text: String::new() }
     }
 
     /// Writes a block: its number.
@@ -54,22 +54,10 @@ impl<'o> Blocks<'o> {
         compressed.write_all(bytes)?;
         let compressed = compressed.finish()?;
         self.text.clear();
-        put_base64(&compressed, &mut self.text);
+        STANDARD.encode_string(&compressed, &mut self.text);
         write!(self.out, "<script type=\"application/vnd.stackweave\" id=\"sw-{id}\">")?;
-        self.out.write_all(&self.text)?;
+        self.out.write_all(self.text.as_bytes())?;
         self.out.write_all(b"</script>\n")
-    }
-}
-
-fn put_base64(bytes: &[u8], text: &mut Vec<u8>) {
-    text.reserve(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let byte = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
-        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let digit = |shift: u32| DIGITS[(word >> shift & 63) as usize];
-        text.extend([digit(18), digit(12)]);
-        text.push(if three.len() > 1 { digit(6) } else { b'=' });
-        text.push(if three.len() > 2 { digit(0) } else { b'=' });
     }
 }
 
@@ -114,16 +102,6 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_is_what_everybody_writes() {
-        let of = |text: &str| {
-            let mut out = Vec::new();
-            put_base64(text.as_bytes(), &mut out);
-            String::from_utf8(out).unwrap()
-        };
-        assert_eq!([of(""), of("f"), of("fo"), of("foo"), of("foob~?")], ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYn4/"]);
-    }
 
     #[test]
     fn numbers_are_short_where_they_are_small() {
