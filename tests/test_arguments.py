@@ -60,3 +60,7 @@ class Arguments(unittest.TestCase):
 
     def test_the_package_has_a_root_of_its_exceptions(self):
         self.assertTrue(issubclass(stackweave.StackweaveError, Exception))
+        for name in ("StartError", "StateError", "RecordingError", "ExportError"):
+            kind = getattr(stackweave, name)
+            self.assertEqual(kind.__bases__, (stackweave.StackweaveError,))
+            self.assertEqual((kind.__module__, kind.__qualname__), ("stackweave", name))

@@ -34,7 +34,7 @@ class Skipped(RecordingCase):
                     self.assertEqual((skipped.state, summary.events, summary.error), ("skipped", 0, None))
                     self.assertEqual((skipped.path, summary.path), (self.other(), self.other()))
                     self.assertIn("skipped", repr(skipped))
-                    with self.assertRaisesRegex(stackweave.StackweaveError, "nothing was recorded here"):
+                    with self.assertRaisesRegex(stackweave.StateError, "nothing was recorded here"):
                         skipped.info()
                     self.assertFalse(os.path.exists(self.other()))
 
@@ -74,7 +74,7 @@ class Skipped(RecordingCase):
     def test_without_it_the_second_one_raises(self):
         with stackweave.trace(self.path):
             second = stackweave.trace(self.other())
-            with self.assertRaisesRegex(stackweave.StackweaveError, "one trace at a time"):
+            with self.assertRaisesRegex(stackweave.StartError, "one trace at a time"):
                 second.start()
             self.assertEqual(second.state, "new")
 

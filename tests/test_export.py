@@ -75,7 +75,7 @@ class Export(RecordingCase):
     def test_an_export_past_its_limit_leaves_nothing_and_says_what_helps(self):
         for format, name in FORMATS.items():
             with self.subTest(format):
-                with self.assertRaisesRegex(stackweave.StackweaveError, "larger than its limit of 20 B.*max_size="):
+                with self.assertRaisesRegex(stackweave.ExportError, "larger than its limit of 20 B.*max_size="):
                     self.opened.export(self.out(name), max_size=20)
                 self.assertFalse([left for left in os.listdir(self.folder) if not left.endswith(".swv")])
         for size in (1 << 30, "1.5 GiB", "4GB", "none", None):
@@ -87,7 +87,7 @@ class Export(RecordingCase):
     def test_formats_of_memory_say_that_there_is_none(self):
         for format, name in MEMORY_FORMATS.items():
             with self.subTest(format):
-                with self.assertRaisesRegex(stackweave.StackweaveError, "memory"):
+                with self.assertRaisesRegex(stackweave.ExportError, "memory"):
                     self.opened.export(self.out(name))
                 self.assertFalse(os.path.exists(self.out(name)))
 
@@ -136,7 +136,7 @@ class Export(RecordingCase):
             self.opened.export(self.out("a.xls"))
         with self.assertRaisesRegex(OSError, "no/such/a.svg"):
             self.opened.export(self.out("no/such/a.svg"))
-        with self.assertRaisesRegex(stackweave.StackweaveError, "no process 1"):
+        with self.assertRaisesRegex(stackweave.RecordingError, "no process 1"):
             self.opened.export(self.out("a.svg"), process=1)
 
     def test_a_recording_that_is_not_whole_is_exported_with_a_warning(self):

@@ -97,7 +97,7 @@ class Hosts(RecordingCase):
         set_sink = ctypes.CDLL(_native.__file__).stackweave_set_memory_sink
         self.assertEqual(set_sink(sink, None), 0)
         try:
-            with self.assertRaisesRegex(stackweave.StackweaveError, "another copy of Stackweave in this process"):
+            with self.assertRaisesRegex(stackweave.StartError, "another copy of Stackweave in this process"):
                 stackweave.memory(self.path).start()
         finally:
             self.assertEqual(set_sink(None, sink), 0)

@@ -76,7 +76,7 @@ class Order(MemoryCase):
     def test_there_is_one_at_a_time(self):
         with self.memory():
             second = stackweave.memory(os.path.join(self.folder, "second.swv"))
-            with self.assertRaisesRegex(stackweave.StackweaveError, "there can be one at a time: stop it first"):
+            with self.assertRaisesRegex(stackweave.StartError, "there can be one at a time: stop it first"):
                 second.start()
             self.assertEqual(second.state, "new")
             self.assertFalse(os.path.exists(os.path.join(self.folder, "second.swv")))
@@ -87,7 +87,7 @@ class Order(MemoryCase):
     def test_a_recording_starts_once(self):
         memory = self.memory().start()
         memory.stop()
-        with self.assertRaisesRegex(stackweave.StackweaveError, "can be started once"):
+        with self.assertRaisesRegex(stackweave.StateError, "can be started once"):
             memory.start()
         self.assertEqual(memory.stop(), memory.stop())
 

@@ -101,7 +101,7 @@ class Rows(unittest.TestCase):
         views = Views(ROWS)
         views.devices.append({**views.devices[0], "device": 3, "rows": ROWS[:1]})
         self.assertEqual(len(views.peak(device=3)), 1)
-        with self.assertRaisesRegex(stackweave.StackweaveError, "nothing was recorded about memory of device 4"):
+        with self.assertRaisesRegex(stackweave.RecordingError, "nothing was recorded about memory of device 4"):
             views.peak(device=4)
 
 

@@ -232,21 +232,21 @@ class States(RecordingCase):
 
     def test_starting_again_is_refused(self):
         recording = stackweave.Recording(self.path).start()
-        with self.assertRaisesRegex(stackweave.StackweaveError, "can be started once"):
+        with self.assertRaisesRegex(stackweave.StateError, "can be started once"):
             recording.start()
         recording.stop()
-        with self.assertRaisesRegex(stackweave.StackweaveError, "can be started once"):
+        with self.assertRaisesRegex(stackweave.StateError, "can be started once"):
             recording.start()
 
     def test_a_live_recording_can_not_be_read_yet(self):
         with self.recording() as recording:
-            with self.assertRaisesRegex(stackweave.StackweaveError, "can be read when it is stopped"):
+            with self.assertRaisesRegex(stackweave.StateError, "can be read when it is stopped"):
                 recording.info()
 
     def test_an_existing_file_stays(self):
         with open(self.path, "w") as file:
             file.write("precious")
-        with self.assertRaisesRegex(stackweave.StackweaveError, "the file exists already"):
+        with self.assertRaisesRegex(stackweave.StartError, "the file exists already"):
             stackweave.Recording(self.path).start()
         with open(self.path) as file:
             self.assertEqual(file.read(), "precious")
@@ -254,7 +254,7 @@ class States(RecordingCase):
         self.assertEqual(stackweave.open(self.path).info()["events"], 0)
 
     def test_a_folder_that_is_not_there_is_told(self):
-        with self.assertRaisesRegex(stackweave.StackweaveError, "folder does not exist"):
+        with self.assertRaisesRegex(stackweave.StartError, "folder does not exist"):
             stackweave.Recording(os.path.join(self.folder, "no", "out.swv")).start()
 
     def test_a_path_may_be_a_path_object(self):

@@ -132,12 +132,12 @@ class Rings(RecordingCase):
         with self.recording(ring="1MB", dump_on=()) as recording:
             recording.instant("x")
         self.assertEqual(self.files(), [])
-        with self.assertRaisesRegex(stackweave.StackweaveError, "out.swv"):
+        with self.assertRaisesRegex(stackweave.RecordingError, "out.swv"):
             recording.info()
 
     def test_a_whole_recording_can_not_be_dumped(self):
         with self.recording() as recording:
-            with self.assertRaisesRegex(stackweave.StackweaveError, "only a recording in ring mode can be dumped"):
+            with self.assertRaisesRegex(stackweave.StateError, "only a recording in ring mode can be dumped"):
                 recording.dump()
 
     def test_a_ring_is_dumped_when_an_exception_is_not_handled(self):

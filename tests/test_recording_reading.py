@@ -45,7 +45,7 @@ class Events(RecordingCase):
             ({"thread": 1 << 30}, "no thread 1073741824"),
             ({"process": os.getpid(), "thread": 1 << 30}, "no thread 1073741824 of a process"),
         ]:
-            with self.assertRaisesRegex(stackweave.StackweaveError, text):
+            with self.assertRaisesRegex(stackweave.RecordingError, text):
                 recording.events(**wanted)
 
     def test_an_event_says_what_it_is(self):

@@ -104,7 +104,7 @@ class Chosen(RunCase):
             leaf()
         self.assertEqual(calls_of(record, "leaf"), 1)
         for ask in (record.peak, record.totals, record.recorder_stats, record.timeline):
-            with self.assertRaisesRegex(stackweave.StackweaveError, "memory was not recorded here: say memory=True"):
+            with self.assertRaisesRegex(stackweave.RecordingError, "memory was not recorded here: say memory=True"):
                 ask()
         self.assertEqual(record._native_options["memory"], 64 << 20)
 
@@ -113,7 +113,7 @@ class Chosen(RunCase):
             kept = self.take(SIZE)
         self.give(kept)
         self.assertEqual(bytes_of_library(record.leaks()), SIZE)
-        with self.assertRaisesRegex(stackweave.StackweaveError, "calls were not recorded here: say calls=True"):
+        with self.assertRaisesRegex(stackweave.RecordingError, "calls were not recorded here: say calls=True"):
             record.tracer_stats()
         self.assertEqual(stackweave.open(self.path).tree().measure, "peak")
         self.assertEqual(record._native_options["memory"], 8 << 20)
@@ -145,7 +145,7 @@ class Chosen(RunCase):
                     second.start()
                 self.assertEqual(second.state, "new")
         for second in (stackweave.trace, stackweave.memory):
-            with self.record(), self.assertRaisesRegex(stackweave.StackweaveError, "<stackweave.Record .* is on"):
+            with self.record(), self.assertRaisesRegex(stackweave.StartError, "<stackweave.Record .* is on"):
                 second(other).start()
         with stackweave.trace(self.path, overwrite=True), stackweave.record(other, calls=False):
             leaf()

@@ -104,7 +104,7 @@ class PushAndPop(TimingCase):
 
     def test_a_recording_without_phases_has_none(self):
         with self.recording() as recording:
-            with self.assertRaisesRegex(stackweave.StackweaveError, "phases are recorded by a stackweave.Timing"):
+            with self.assertRaisesRegex(stackweave.StateError, "phases are recorded by a stackweave.Timing"):
                 stackweave.Timing.push(recording, "a")
         with self.assertRaises(TypeError):
             stackweave.Timing.push(object(), "a")

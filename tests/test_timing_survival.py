@@ -122,7 +122,7 @@ class Ends(RecordingCase):
         number = timing._kept._number
         with open(os.path.join(self.folder, "program's"), "w") as other:
             os.dup2(other.fileno(), number)  # as a daemon does that closes all it finds, and opens its own
-            self.assertRaisesRegex(stackweave.StackweaveError, "closed by the program", timing.phases)
+            self.assertRaisesRegex(stackweave.RecordingError, "closed by the program", timing.phases)
             timing.stop()
             timing = None
             gc.collect()

@@ -168,7 +168,7 @@ class Tracing(TraceCase):
     def test_there_is_one_at_a_time(self):
         with self.trace() as trace:
             other = stackweave.trace(os.path.join(self.folder, "other.swv"))
-            with self.assertRaisesRegex(stackweave.StackweaveError, r"out\.swv', recording> is on, .*: stop it first"):
+            with self.assertRaisesRegex(stackweave.StartError, r"out\.swv', recording> is on, .*: stop it first"):
                 other.start()
             self.assertEqual(self.files(), ["out.swv"])
             fib(1)
@@ -180,7 +180,7 @@ class Tracing(TraceCase):
     def test_a_trace_that_can_not_begin_leaves_nothing(self):
         open(self.path, "w").close()
         trace = self.trace()
-        with self.assertRaisesRegex(stackweave.StackweaveError, "out.swv"):
+        with self.assertRaisesRegex(stackweave.StartError, "out.swv"):
             trace.start()
         self.assertEqual(os.path.getsize(self.path), 0)
         with self.trace(overwrite=True) as trace:
@@ -191,14 +191,14 @@ class Tracing(TraceCase):
         before = list(gc.callbacks)
         with self.trace() as trace:
             self.assertEqual(len(gc.callbacks), len(before) + 1)
-            with self.assertRaisesRegex(stackweave.StackweaveError, "when it is stopped"):
+            with self.assertRaisesRegex(stackweave.StateError, "when it is stopped"):
                 trace.tracer_stats()
             fib(5)
         self.assertEqual(gc.callbacks, before)
         self.assertGreaterEqual(trace.tracer_stats()["calls"], 15)
         self.assertIn(trace.tracer_stats()["mechanism"], ("monitoring", "eval", "profile"))
         self.assertEqual(trace.stop(), trace.stop())
-        with self.assertRaisesRegex(stackweave.StackweaveError, "was stopped"):
+        with self.assertRaisesRegex(stackweave.StateError, "was stopped"):
             trace.pause()
 
     def test_a_trace_says_what_it_is(self):

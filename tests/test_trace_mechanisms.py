@@ -65,7 +65,7 @@ class Others(TraceCase):
 
         sys.setprofile(function)
         try:
-            with self.assertRaisesRegex(stackweave.StackweaveError, "profile"):
+            with self.assertRaisesRegex(stackweave.StartError, "profile"):
                 self.tracing(mechanism="profile").start()
             self.assertIs(sys.getprofile(), function)
         finally:

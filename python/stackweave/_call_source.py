@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import _loaded_modules, _native
 from ._described_calls import DescribedCalls
-from ._native import StackweaveError
+from ._native import StateError
 from ._trace_options import optional_flag, patterns_of, tracer_options
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class CallSource:
     def stats(self) -> dict[str, Any]:
         """How calls were seen, and what was left out: numbers by their names."""
         if self.counted is None:
-            raise StackweaveError("a trace can tell what was left out when it is stopped")
+            raise StateError("a trace can tell what was left out when it is stopped")
         return dict(self.counted)
 
     def prepare(self, recording: SourcedRecording) -> None:

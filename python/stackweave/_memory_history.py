@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._native import StackweaveError
+from ._native import RecordingError
 from ._tables import needed
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def table_of(files: _native.OpenedRecording, selection: dict[str, Any], query: d
     pyarrow = needed("pyarrow", "to_arrow")
     history = files.memory_history(selection, query, False)
     if not history["time"] and files.memory(selection, query)["mode"] == "aggregate":
-        raise StackweaveError('a recording with mode="aggregate" has no history: figures for each stack only')
+        raise RecordingError('a recording with mode="aggregate" has no history: figures for each stack only')
     columns = {name: _numbers(pyarrow, history[name], kind) for name, kind in NUMBERS.items()}
     for name, values in NAMES.items():
         columns[name] = _names(pyarrow, _numbers(pyarrow, history[name], "uint32"), history[values])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._memory_views import MemoryViews
-from ._native import StackweaveError
+from ._native import RecordingError, StackweaveError, StateError
 from ._sources import SourcedRecording
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class MemoryReading(MemoryViews, SourcedRecording):
         if self._native_options["ring"] is not None:
             return super().dump(path)
         if path is not None:
-            raise StackweaveError("only a ring can be written to another file: all else is in the recording already")
+            raise StateError("only a ring can be written to another file: all else is in the recording already")
         if self._recorder is not None:
             self._recorder.write_snapshot()
         self.flush()
@@ -111,7 +111,7 @@ class MemoryReading(MemoryViews, SourcedRecording):
 
     def _needed_source(self) -> MemorySource:
         if self._memory_source is None:
-            raise StackweaveError("memory was not recorded here: say memory=True")
+            raise RecordingError("memory was not recorded here: say memory=True")
         return self._memory_source
 
     def _memory_recorder(self) -> dict[str, Any] | None:

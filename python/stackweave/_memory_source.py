@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from . import _native
 from ._memory_options import SAMPLE_EVERY, recorder_options
 from ._memory_threads import ThreadNames
-from ._native import StackweaveError
+from ._native import StateError
 
 if TYPE_CHECKING:
     from ._sources import SourcedRecording
@@ -60,7 +60,7 @@ class MemorySource:
         if self.recorder is not None:
             return self._stats_of(self.recorder)
         if self.counted is None:
-            raise StackweaveError("nothing was recorded yet: call start(), or use it in a with statement")
+            raise StateError("nothing was recorded yet: call start(), or use it in a with statement")
         return dict(self.counted)
 
     def _stats_of(self, recorder: _native.MemoryRecorder) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._memory_usage import Usage, _Figures
-from ._native import StackweaveError
+from ._native import RecordingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -149,7 +149,7 @@ class MemoryViews:
         for found in devices:
             if found["device"] == number:
                 return found
-        raise StackweaveError(f"nothing was recorded about memory of device {device}")
+        raise RecordingError(f"nothing was recorded about memory of device {device}")
 
 
 def _default_device(devices: Iterable[dict[str, Any]]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _native, _reading_timing
-from ._native import StackweaveError
+from ._native import StateError
 
 if TYPE_CHECKING:
     import os
@@ -254,7 +254,7 @@ class Reading(_native.Feed):
         sources=True in any case, with sources=False in none. The rest is as for tree().
         A file that is there is replaced only with overwrite, and a folder only if it is an older export with nothing
         beside it; both stay as they are if something fails. Devices, FIFOs and sockets are written to.
-        An export that becomes larger than max_size bytes raises StackweaveError, and nothing of it stays: a number, a
+        An export that becomes larger than max_size bytes raises ExportError, and nothing of it stays: a number, a
         text such as "4GB", "none" for no limit; if it is not given, what readers of the format can open.
         """
         import os
@@ -344,9 +344,9 @@ class Reading(_native.Feed):
         """The recording as it can be read."""
         if self._opened_files is None:
             if self.state == "skipped":
-                raise StackweaveError("nothing was recorded here: another one was recording")
+                raise StateError("nothing was recorded here: another one was recording")
             if self.state != "stopped":
-                raise StackweaveError("a recording can be read when it is stopped")
+                raise StateError("a recording can be read when it is stopped")
             self._opened_files = _native.OpenedRecording([self.path])
         return self._opened_files
 

@@ -13,7 +13,7 @@ from ._memory_options import MEMORY, check_together, moments_of
 from ._memory_reading import MemoryReading
 from ._memory_source import OPTIONS as OPTIONS_OF_MEMORY
 from ._memory_source import MemorySource
-from ._native import StackweaveError
+from ._native import RecordingError
 from ._recording import Recording
 from ._recording_options import MEMORY as MEMORY_OF_CALLS
 from ._recording_options import MOMENTS, size_of
@@ -90,7 +90,7 @@ class Record(MemoryReading):
     def tracer_stats(self) -> dict[str, Any]:
         """How calls were seen when it is stopped, and what was left out: numbers by their names."""
         if self._call_source is None:
-            raise StackweaveError("calls were not recorded here: say calls=True")
+            raise RecordingError("calls were not recorded here: say calls=True")
         return self._call_source.stats()
 
     to_arrow = Recording.to_arrow

@@ -7,7 +7,7 @@ from _thread import allocate_lock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from . import _hooks, _subprocess
-from ._native import StackweaveError
+from ._native import StackweaveError, StartError
 from ._recording import Recording
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class SourcedRecording(Recording):
             if kind.current is not None:
                 kind.current._make_way()
             if kind.current is not None:
-                raise StackweaveError(f"{kind.current!r} is on, and there can be {kind.one} at a time: stop it first")
+                raise StartError(f"{kind.current!r} is on, and there can be {kind.one} at a time: stop it first")
 
     def _has_claimed(self) -> bool:
         """Makes this the one that records. False if another one does, and this one is to be skipped then."""

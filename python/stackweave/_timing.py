@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _native
-from ._native import StackweaveError
+from ._native import RecordingError
 from ._open_files import identity_of
 from ._recording import Recording, Summary
 from ._recording_options import MEMORY
@@ -181,7 +181,7 @@ class Timing(Recording):
         if self._kept is None:
             return self.path
         if not self._kept.is_open():
-            raise StackweaveError("the temporary file of this timing was closed by the program: give it a path")
+            raise RecordingError("the temporary file of this timing was closed by the program: give it a path")
         return self._kept.name
 
     def _files(self) -> _native.OpenedRecording:

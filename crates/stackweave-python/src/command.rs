@@ -8,9 +8,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use stackweave_cpython::HiddenCallers;
-use stackweave_cpython::program::{self, NotRun, SourceFile};
+use stackweave_cpython::program::{self, SourceFile};
 
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 
 /// Runs the command with these arguments, the name of the program first, and gives its exit status.
 #[pyfunction]
@@ -25,11 +25,7 @@ pub(crate) fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 pub(crate) fn run_file(path: OsString, begin: &Bound<'_, PyAny>, failed: &Bound<'_, PyAny>) -> PyResult<bool> {
     let path = if path == "-" { None } else { Some(CString::new(path.into_vec())) };
     let path = path.transpose().map_err(|_| PyValueError::new_err("embedded null byte"))?;
-    let file = SourceFile::open(path).map_err(|reason| match reason {
-        NotRun::File(error) => error.into(),
-        NotRun::Python(reason) => StackweaveError::new_err(reason.to_string()),
-        _ => StackweaveError::new_err("the program was not run"),
-    })?;
+    let file = SourceFile::open(path).map_err(Error::from)?;
     // SAFETY: called by Python, which holds the GIL; the command does so on its main thread.
     as_outermost(begin, failed, || unsafe { file.run() })
 }

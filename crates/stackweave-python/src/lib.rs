@@ -58,7 +58,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     keywords::prepare(py);
     python_source::install(py);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("StackweaveError", py.get_type::<errors::StackweaveError>())?;
+    errors::add_to(module)?;
     module.add_class::<frame::PyFrame>()?;
     module.add_class::<registration::Registration>()?;
     module.add_class::<import_finder::ImportFinder>()?;
@@ -138,5 +138,6 @@ fn refuse_after_finalization() -> PyResult<()> {
 
 /// Captures in signal handlers, and hooks of allocators, need the words of threads where no first use allocates them.
 fn refuse_without_thread_words() -> PyResult<()> {
-    thread_words().map(drop).map_err(|error| PyImportError::new_err(error.to_string()))
+    thread_words().map_err(errors::Error::from)?;
+    Ok(())
 }

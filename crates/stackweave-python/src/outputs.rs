@@ -6,10 +6,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use pyo3::exceptions::{PyFileExistsError, PyOSError};
 use pyo3::prelude::*;
 use stackweave_recording::read::{others_of_run, remove_run};
 use stackweave_store::output::{Existing, numbered, write_file};
+
+use crate::errors::Error;
 
 /// More files of one name than anybody keeps.
 const MOST_NUMBERS: u32 = 100_000;
@@ -24,7 +25,7 @@ pub(crate) fn copy_to_output(py: Python<'_>, source: PathBuf, path: PathBuf, ove
         });
         copied.map_err(|error| (path, error))
     });
-    copied.map(drop).map_err(|(path, error)| error_of(&path, &error))
+    copied.map(drop).map_err(|(path, error)| Error::output(&path, &error).into())
 }
 
 /// Fails if a file would be replaced by a copy of itself: what is recorded to it afterwards would be lost with it.
@@ -45,7 +46,7 @@ pub(crate) fn write_output(py: Python<'_>, path: PathBuf, bytes: &[u8], overwrit
         let written = write_file(&path, Existing::from_overwrite(overwrite), |out| out.write_all(bytes));
         written.map_err(|error| (path, error))
     });
-    written.map(drop).map_err(|(path, error)| error_of(&path, &error))
+    written.map(drop).map_err(|(path, error)| Error::output(&path, &error).into())
 }
 
 /// The path, or the first one with a number in its name that nobody has: out-2.swv, out-3.swv.
@@ -66,14 +67,4 @@ pub(crate) fn others_of_same_run(py: Python<'_>, path: PathBuf) -> Vec<OsString>
 #[pyfunction]
 pub(crate) fn remove_recordings_of_run(py: Python<'_>, path: PathBuf) {
     py.detach(move || remove_run(&path));
-}
-
-fn error_of(path: &Path, error: &io::Error) -> PyErr {
-    let path = path.display();
-    match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            PyFileExistsError::new_err(format!("{path} is there already; overwrite=True replaces it"))
-        }
-        _ => PyOSError::new_err(format!("can't write {path}: {error}")),
-    }
 }

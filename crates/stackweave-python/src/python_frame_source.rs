@@ -18,7 +18,7 @@ use stackweave_core::{
     SourceWalked, StackPointer, write_place,
 };
 
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::keywords::type_name;
 use crate::python_place::{intern_place, interned_place, location_of, place_words};
 use crate::python_source;
@@ -141,7 +141,7 @@ fn words_of(function: &Bound<'_, PyAny>) -> PyResult<Vec<BlobId>> {
     let mut words = Vec::new();
     for place in function.call0()?.try_iter()? {
         let word = intern_place(&location_of(&place?)?);
-        words.push(word.ok_or_else(|| StackweaveError::new_err("no memory for a new frame"))?);
+        words.push(word.ok_or_else(|| Error::other("no memory for a new frame"))?);
     }
     Ok(words)
 }
@@ -178,7 +178,7 @@ impl Numbered {
     fn register() -> PyResult<Arc<Self>> {
         let numbered = Arc::new(Self);
         let registered = stackweave_capture::register_source(Arc::<Self>::clone(&numbered));
-        let registered = registered.ok_or_else(|| StackweaveError::new_err("too many frame sources are registered"))?;
+        let registered = registered.ok_or_else(|| Error::other("too many frame sources are registered"))?;
         std::mem::forget(registered);
         Ok(numbered)
     }

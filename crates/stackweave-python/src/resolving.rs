@@ -9,7 +9,7 @@ use stackweave_profile::{Frame, Names, Resolver};
 use stackweave_store::PerProcess;
 use stackweave_symbolize::Options;
 
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 
 /// A stack's frames, innermost first.
 pub(crate) type Stack = Arc<[Arc<Frame>]>;
@@ -82,7 +82,7 @@ pub(crate) fn resolve_addresses(py: Python<'_>, addresses: &[CodeAddress]) -> Py
 pub(crate) fn resolver() -> PyResult<&'static Resolver> {
     static RESOLVER: PerProcess<Resolver> = PerProcess::new();
     RESOLVER.get_or_try_make(|process| {
-        let mut options = Options::from_environment().map_err(|error| StackweaveError::new_err(error.to_string()))?;
+        let mut options = Options::from_environment().map_err(Error::from)?;
         // Python's own trampolines, and other generated code, are named in this process' perf map, if there is one.
         options.perf_map_of = Some(process);
         Ok(Resolver::new(options))

@@ -11,7 +11,7 @@ use pyo3::{IntoPyObjectExt, intern};
 use stackweave_core::{CodeAddress, StackId};
 use stackweave_profile::{Frame, write_json};
 
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::frame::{PyFrame, object_of};
 use crate::keywords::type_name;
 use crate::resolving::{self, Stack};
@@ -74,7 +74,7 @@ pub(crate) fn json_of(frames: &Bound<'_, PyTuple>) -> PyResult<String> {
 
 fn json(stacks: &[Stack]) -> PyResult<String> {
     let mut text = Vec::new();
-    write_json(&mut text, stacks).map_err(|error| StackweaveError::new_err(error.to_string()))?;
+    write_json(&mut text, stacks).map_err(|error| Error::other(error.to_string()))?;
     Ok(String::from_utf8(text)?)
 }
 

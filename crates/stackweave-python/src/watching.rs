@@ -6,9 +6,9 @@ use std::time::Duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use stackweave_capture::{CantDump, DumpOptions, Start, WatchdogOptions, dump_all_threads, prepare_dumps};
+use stackweave_capture::{DumpOptions, Start, WatchdogOptions, dump_all_threads, prepare_dumps};
 
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::keywords::type_name;
 
 /// Those that watch. Locked for a moment only.
@@ -26,13 +26,10 @@ fn watching() -> MutexGuard<'static, Vec<Arc<stackweave_capture::Watchdog>>> {
 #[pyo3(signature = (file=None))]
 pub(crate) fn dump_threads(py: Python<'_>, file: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let fd = descriptor_of(py, file)?;
-    prepare_dumps().map_err(error_of)?;
+    prepare_dumps().map_err(Error::from)?;
     let options = DumpOptions { calling_thread: Some(Start::PythonCaller), ..DumpOptions::default() };
-    dump_all_threads(fd, &options).map(|_| ()).map_err(error_of)
-}
-
-fn error_of(reason: CantDump) -> PyErr {
-    StackweaveError::new_err(reason.to_string())
+    dump_all_threads(fd, &options).map_err(Error::from)?;
+    Ok(())
 }
 
 /// The descriptor of a file, which must be open.
@@ -72,7 +69,7 @@ pub(crate) fn watchdog(
     let fd = descriptor_of(py, file)?;
     stop_at_exit(py)?;
     let options = WatchdogOptions { timeout, repeat, exit };
-    let started = stackweave_capture::Watchdog::start(fd, options).map_err(error_of)?;
+    let started = stackweave_capture::Watchdog::start(fd, options).map_err(Error::from)?;
     let started = Arc::new(started);
     watching().push(Arc::clone(&started));
     Ok(Watchdog { started })

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import _native
 from .._include import get_include
-from .._native import StackweaveError
+from .._native import StartError
 from ._cuda_cache import folders, trusted, writable_folder
 from ._cuda_headers import cuda_include
 from ._say import say
@@ -36,7 +36,7 @@ def built_library(torch: Any) -> str:
     prebuilt = os.environ.get(PREBUILT)
     if prebuilt:
         if not os.path.isfile(prebuilt):
-            raise StackweaveError(f"{PREBUILT} names a library that is not there: {prebuilt}")
+            raise StartError(f"{PREBUILT} names a library that is not there: {prebuilt}")
         return prebuilt
     compiler = find_compiler()
     name = library_name(torch)
@@ -46,7 +46,7 @@ def built_library(torch: Any) -> str:
     if found:
         return found
     if not compiler:
-        raise StackweaveError(
+        raise StartError(
             "recording CUDA's memory needs a C++ compiler once, and none was found: "
             "install one (the package g++ or clang), or name it in the environment variable CXX"
         )
@@ -63,7 +63,7 @@ def find_compiler() -> list[str]:
     asked = shlex.split(os.environ.get("CXX", ""))
     if asked:
         if shutil.which(asked[0]) is None:
-            raise StackweaveError(f"the compiler that the environment variable CXX names is not there: {asked[0]}")
+            raise StartError(f"the compiler that the environment variable CXX names is not there: {asked[0]}")
         return asked
     return next(([found] for found in map(shutil.which, COMPILERS) if found), [])
 
@@ -97,7 +97,7 @@ def _torch_folder(torch: Any) -> str:
 def _build(torch: Any, compiler: list[str], file: str) -> str:
     folder = _torch_folder(torch)
     if not os.path.isfile(os.path.join(folder, "include", "c10", "cuda", "CUDACachingAllocator.h")):
-        raise StackweaveError(f"this torch has no headers of C++ in {folder}: install the whole package")
+        raise StartError(f"this torch has no headers of C++ in {folder}: install the whole package")
     name = os.path.basename(compiler[0])
     began = time.monotonic()
     try:
@@ -119,11 +119,11 @@ def _build(torch: Any, compiler: list[str], file: str) -> str:
                     return path
                 failures.append(f"$ {shlex.join(command)}\n{done.stdout}{done.stderr}")
     except OSError as error:
-        raise StackweaveError(f"{name} can't build the CUDA hook: {error}") from None
+        raise StartError(f"{name} can't build the CUDA hook: {error}") from None
     raise _failure(name, failures, path.removesuffix(".so") + ".log")
 
 
-def _failure(compiler: str, failures: list[str], log: str) -> StackweaveError:
+def _failure(compiler: str, failures: list[str], log: str) -> StartError:
     lines = [line for text in failures for line in text.splitlines()]
     first = next((line for line in lines if "error" in line and not line.startswith("$ ")), "it did not say why")
     try:
@@ -131,7 +131,7 @@ def _failure(compiler: str, failures: list[str], log: str) -> StackweaveError:
         kept = f"all it said is in {log}"
     except OSError:
         kept = "what else it said could not be kept"
-    return StackweaveError(f"{compiler} can't build the CUDA hook for this torch: {first.strip()} ({kept})")
+    return StartError(f"{compiler} can't build the CUDA hook for this torch: {first.strip()} ({kept})")
 
 
 def _plain_words() -> dict[str, str]:
@@ -149,7 +149,7 @@ def _sources() -> list[bytes]:
             with open(file, "rb") as opened:
                 found.append(opened.read())
         except OSError:
-            raise StackweaveError(f"a file of this package is missing: {file}") from None
+            raise StartError(f"a file of this package is missing: {file}") from None
     return found
 
 

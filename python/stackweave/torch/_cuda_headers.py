@@ -8,7 +8,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING
 
-from .._native import StackweaveError
+from .._native import StartError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ def cuda_include(torch_folder: str, version: str) -> str:
         folder for folder in dict.fromkeys(_folders(torch_folder)) if os.path.isfile(os.path.join(folder, _HEADER))
     ]
     if not found:
-        raise StackweaveError(
+        raise StartError(
             f"recording CUDA's memory needs the headers of CUDA {version}, and none were found: name the folder of the "
             "CUDA toolkit in the environment variable CUDA_HOME, or install the package nvidia-cuda-runtime"
         )

@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from .. import _native
-from .._native import StackweaveError
+from .._native import StartError
 
 #: Of the functions, as the library says it.
 _VERSION = 2
@@ -24,13 +24,13 @@ class CudaHook:
             self._library = ctypes.CDLL(path)
             version = self._library.stackweave_cuda_version()
         except (OSError, AttributeError) as error:
-            raise StackweaveError(f"the CUDA hook can't be loaded: {error}") from None
+            raise StartError(f"the CUDA hook can't be loaded: {error}") from None
         if version != _VERSION:
-            raise StackweaveError(f"{path} was built for another version of stackweave: remove it")
+            raise StartError(f"{path} was built for another version of stackweave: remove it")
         # What torch's own objects look like differs: the wrong library would read them wrongly.
         built_for = self._torch_version()
         if torch_version is not None and built_for != torch_version:
-            raise StackweaveError(
+            raise StartError(
                 f"{path} was built for torch {built_for}, and this is torch {torch_version}: build it with this one"
             )
 
@@ -70,4 +70,4 @@ class CudaHook:
         error = ctypes.create_string_buffer(_LENGTH)
         function = getattr(self._library, f"stackweave_cuda_{name}")
         if function(*arguments, error, ctypes.c_size_t(_LENGTH)) != 0:
-            raise StackweaveError(f"CUDA's memory can't be recorded: {error.value.decode(errors='replace')}")
+            raise StartError(f"CUDA's memory can't be recorded: {error.value.decode(errors='replace')}")

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .._native import StackweaveError
+from .._native import StackweaveError, StartError
 from ._cuda_build import built_library
 from ._cuda_hook import CudaHook
 from ._cuda_torch import device_entries, usable_torch
@@ -190,7 +190,7 @@ def _observe_out_of_memory(torch: Any) -> None:
     try:
         observe(_out_of_memory)
     except RuntimeError as error:
-        raise StackweaveError(f"torch can't tell when memory runs out: {error}") from None
+        raise StartError(f"torch can't tell when memory runs out: {error}") from None
     _Process.observes_out_of_memory = True
 
 

@@ -8,7 +8,7 @@ import os
 import re
 from typing import Any
 
-from .._native import StackweaveError
+from .._native import StartError
 
 #: Where the driver tells of its devices.
 DRIVER = "/proc/driver/nvidia/gpus"
@@ -21,31 +21,29 @@ def usable_torch() -> Any:
     try:
         torch = importlib.import_module("torch")
     except ImportError as error:
-        raise StackweaveError(f"recording CUDA's memory needs torch, which can't be imported: {error}") from None
+        raise StartError(f"recording CUDA's memory needs torch, which can't be imported: {error}") from None
     if not hasattr(torch, "version"):
-        raise StackweaveError(
-            f"recording CUDA's memory needs torch, and what is imported by that name is none: {torch}"
-        )
+        raise StartError(f"recording CUDA's memory needs torch, and what is imported by that name is none: {torch}")
     if getattr(torch.version, "hip", None):
-        raise StackweaveError(
+        raise StartError(
             f"this torch ({torch.__version__}) is one for ROCm: only memory of CUDA devices can be recorded"
         )
     if not getattr(torch.version, "cuda", None):
-        raise StackweaveError(
+        raise StartError(
             f"this torch ({torch.__version__}) was built without CUDA: install one that was built with it, "
             "or record the process's own memory with stackweave.memory"
         )
     # Unlike is_available(), this does not have forked processes lose CUDA.
     if torch.cuda.device_count() == 0:
-        raise StackweaveError("torch finds no CUDA device here: nvidia-smi shows whether the driver does")
+        raise StartError("torch finds no CUDA device here: nvidia-smi shows whether the driver does")
     backend = torch.cuda.memory.get_allocator_backend()
     if backend != "native":
-        raise StackweaveError(
+        raise StartError(
             f'torch uses the allocator "{backend}", which tells nobody what it does: record with its own one, '
             "that is without change_current_allocator() and without backend: in PYTORCH_ALLOC_CONF"
         )
     if NO_CACHING in os.environ:
-        raise StackweaveError(f"{NO_CACHING} is set, and so torch's allocator has nothing to do: unset it")
+        raise StartError(f"{NO_CACHING} is set, and so torch's allocator has nothing to do: unset it")
     return torch
 
 

@@ -18,7 +18,7 @@ use stackweave_symbolize::WithoutThreads;
 use super::answers::{Answers, foreign_hooks};
 use super::options::{MemorySetting, setting_of};
 use super::quietly::quietly;
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::recording::{Feed, frame_of, name_threads};
 
 /// Records the memory of all threads into a recording that has begun with the same options.
@@ -46,13 +46,9 @@ impl fmt::Debug for MemoryRecorder {
     }
 }
 
-fn error_of(error: impl fmt::Display) -> PyErr {
-    StackweaveError::new_err(error.to_string())
-}
-
 impl MemoryRecorder {
     fn memory(&self) -> PyResult<&Memory> {
-        self.memory.get().ok_or_else(|| StackweaveError::new_err("memory is not recorded yet: call start()"))
+        self.memory.get().ok_or_else(|| Error::state("memory is not recorded yet: call start()").into())
     }
 
     fn hooks(&self) -> MutexGuard<'_, Hooks> {
@@ -64,10 +60,11 @@ impl MemoryRecorder {
         let mut hooks = self.hooks();
         if self.setting.options.python_allocators {
             // SAFETY: Python has called.
-            hooks.python = Some(unsafe { AllocatorHooks::install::<PythonBlocks>() }.map_err(error_of)?);
+            hooks.python = Some(unsafe { AllocatorHooks::install::<PythonBlocks>() }.map_err(Error::from)?);
         }
         hooks.alone = Some(WithoutThreads::begin());
-        hooks.signal = self.setting.dump_signal.map(DumpSignal::install).transpose().map_err(error_of)?;
+        let signal = self.setting.dump_signal.map(DumpSignal::install).transpose();
+        hooks.signal = signal.map_err(|error| Error::start(error.to_string()))?;
         Ok(())
     }
 
@@ -107,24 +104,24 @@ impl MemoryRecorder {
     /// Begins to record. Once. Returns a sentence if many allocations will be missing, because another tool has the hooks.
     fn start(&self, py: Python<'_>) -> PyResult<Option<String>> {
         if self.memory.get().is_some() {
-            return Err(StackweaveError::new_err("a memory recorder can be started once"));
+            return Err(Error::state("a memory recorder can be started once").into());
         }
         if stackweave::has_sink() {
             let said = "another copy of Stackweave in this process records memory: stop that recording first";
-            return Err(StackweaveError::new_err(said));
+            return Err(Error::start(said).into());
         }
         quietly(py, || {
             let recorder = self.feed.get().recorder()?.clone();
             let options = self.setting.options.clone();
             let begun = self.install_hooks().and_then(|()| {
                 // Without the GIL: the loader's lock is wanted, and whoever has that may want the GIL.
-                py.detach(|| Memory::start(recorder, options)).map_err(error_of)
+                Ok(py.detach(|| Memory::start(recorder, options)).map_err(Error::from)?)
             });
             match begun {
                 Ok(memory) => {
                     let foreign = foreign_hooks(&memory.stats()).filter(ForeignHooks::is_large_part);
                     let set = self.memory.set(memory);
-                    set.map_err(|_| error_of("a memory recorder can be started once"))?;
+                    set.map_err(|_| Error::state("a memory recorder can be started once"))?;
                     Ok(foreign.map(|found| found.sentence()))
                 }
                 Err(error) => {

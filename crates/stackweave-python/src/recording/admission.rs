@@ -7,7 +7,7 @@ use stackweave_recording::Recorder;
 
 use super::feed::{Feed, Mode};
 use super::{open_spans, thread_names};
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 
 /// What an event does to the spans of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) fn admit(feed: &Feed, what: What) -> PyResult<Option<&Recorder>> {
 fn admit_otherwise(feed: &Feed, what: What) -> PyResult<Option<&Recorder>> {
     let mode = feed.mode();
     if let Some(complaint) = mode.complaint() {
-        return Err(StackweaveError::new_err(complaint));
+        return Err(Error::state(complaint).into());
     }
     if mode == Mode::Traced && what == What::Happens {
         // SAFETY: the GIL is held, and what is traced has a trace.

@@ -13,7 +13,7 @@ use stackweave_core::{RawFrame, StackId};
 
 use super::json;
 use super::label_cache::frame_of;
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::frame::PyFrame;
 use crate::keywords::type_name;
 use crate::traceback_object::Traceback;
@@ -270,7 +270,7 @@ fn stack_of(object: &Bound<'_, PyAny>) -> PyResult<Option<StackId>> {
     if let Some(stack) = traceback.object().stack {
         return Ok(Some(stack));
     }
-    let no_memory = || StackweaveError::new_err("no memory for a new stack");
+    let no_memory = || Error::other("no memory for a new stack");
     let mut labels = Vec::new();
     for frame in traceback.frames()?.iter() {
         let frame = &frame.cast::<PyFrame>()?.get().frame;
@@ -278,5 +278,5 @@ fn stack_of(object: &Bound<'_, PyAny>) -> PyResult<Option<StackId>> {
         let label = stackweave_store::label(&frame.name, filename, frame.position.line.unwrap_or(0));
         labels.push(label.ok_or_else(no_memory)?);
     }
-    stackweave_capture::intern(&labels).map(Some).ok_or_else(no_memory)
+    Ok(Some(stackweave_capture::intern(&labels).ok_or_else(no_memory)?))
 }

@@ -12,7 +12,7 @@ use stackweave_recording::{Recorder, Summary};
 
 use super::options::options_of;
 use super::{exec_hook, label_cache, this_process, thread_names, waiting};
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::memory::{MemorySetting, setting_of};
 use crate::timing::{self, TimingState};
 
@@ -107,7 +107,7 @@ impl Feed {
 
     /// The recorder, once the recording was started.
     pub(crate) fn recorder(&self) -> PyResult<&Recorder> {
-        self.recorder.get().ok_or_else(|| StackweaveError::new_err(self.mode().complaint().unwrap_or("no recorder")))
+        self.recorder.get().ok_or_else(|| self.mode().error().into())
     }
 
     /// What records phases, if it is a `Timing` that has begun.
@@ -149,6 +149,11 @@ impl Mode {
             Self::Recording | Self::Resumed | Self::Traced | Self::Paused | Self::Over | Self::Skipped => None,
         }
     }
+
+    /// The same as an error.
+    fn error(self) -> Error {
+        Error::state(self.complaint().unwrap_or("no recorder"))
+    }
 }
 
 #[pymethods]
@@ -168,7 +173,7 @@ impl Feed {
     /// Begins to record, with options as the Python part has checked them.
     fn _start(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<()> {
         if !matches!(self.mode(), Mode::New | Mode::Skipped) {
-            return Err(StackweaveError::new_err("a recording can be started once: make another one"));
+            return Err(Error::state("a recording can be started once: make another one").into());
         }
         let memory = memory_setting(options.get_item("memory_recorder")?.as_ref())?;
         let mut options = options_of(options)?;
@@ -179,7 +184,7 @@ impl Feed {
         waiting::let_python_run();
         let names = this_process::names();
         let started = py.detach(|| Recorder::start_observed(options, stackweave_capture::stacks(), names, observer));
-        self.begin_recording(started.map_err(|error| StackweaveError::new_err(error.to_string()))?);
+        self.begin_recording(started.map_err(Error::from)?);
         exec_hook::install(py);
         Ok(())
     }
@@ -199,7 +204,7 @@ impl Feed {
                 }
             })
         });
-        let Some(recorder) = started.map_err(|error| StackweaveError::new_err(error.to_string()))? else {
+        let Some(recorder) = started.map_err(Error::from)? else {
             return Ok(false);
         };
         self.begin_recording(recorder);
@@ -223,7 +228,7 @@ impl Feed {
     /// Gives the file its name, where that was left for later.
     fn _publish(&self, py: Python<'_>) -> PyResult<()> {
         let recorder = self.recorder()?;
-        py.detach(|| recorder.publish()).map_err(|error| StackweaveError::new_err(error.to_string()))
+        Ok(py.detach(|| recorder.publish()).map_err(Error::from)?)
     }
 
     /// Removes the files that it has created, and nothing else.
@@ -241,14 +246,14 @@ impl Feed {
     /// Writes what was recorded before.
     fn _flush(&self, py: Python<'_>) -> PyResult<()> {
         let recorder = self.recorder()?;
-        py.detach(|| recorder.flush()).map_err(|error| StackweaveError::new_err(error.to_string()))
+        Ok(py.detach(|| recorder.flush()).map_err(Error::from)?)
     }
 
     /// Writes the ring to a file.
     fn _dump(&self, py: Python<'_>, path: Option<PathBuf>) -> PyResult<OsString> {
         let recorder = self.recorder()?;
         let dumped = py.detach(move || recorder.dump(path.as_deref()));
-        dumped.map(Into::into).map_err(|error| StackweaveError::new_err(error.to_string()))
+        Ok(dumped.map_err(Error::from)?.into())
     }
 
     /// Whether any thread of this process has recorded: a forked child may have nothing to write.
@@ -305,7 +310,7 @@ impl Feed {
         match self.mode() {
             Mode::Recording | Mode::Resumed | Mode::Traced => self.set_mode(Mode::Paused),
             Mode::Paused | Mode::Over | Mode::Skipped => {}
-            mode => return Err(StackweaveError::new_err(mode.complaint().unwrap_or_default())),
+            mode => return Err(mode.error().into()),
         }
         Ok(())
     }
@@ -316,7 +321,7 @@ impl Feed {
             Mode::Paused if self.is_traced() => self.set_mode(Mode::Traced),
             Mode::Paused => self.set_mode(Mode::Resumed),
             Mode::Recording | Mode::Resumed | Mode::Traced | Mode::Over | Mode::Skipped => {}
-            mode => return Err(StackweaveError::new_err(mode.complaint().unwrap_or_default())),
+            mode => return Err(mode.error().into()),
         }
         Ok(())
     }

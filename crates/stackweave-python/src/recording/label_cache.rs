@@ -15,7 +15,7 @@ use pyo3::types::PyString;
 use stackweave_core::RawFrame;
 
 use super::span_object::SpanObject;
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::keywords::type_name;
 
 /// A power of two.
@@ -85,7 +85,7 @@ unsafe fn look_up(name: *mut ffi::PyObject) -> PyResult<RawFrame> {
     };
     let text = text.to_string_lossy();
     let frame = stackweave_store::label(&text, "", 0);
-    let frame = frame.ok_or_else(|| StackweaveError::new_err("no memory for a new name"))?;
+    let frame = frame.ok_or_else(|| Error::other("no memory for a new name"))?;
     if text.len() <= LONGEST && object.is_exact_instance_of::<PyString>() {
         keep(object.into_ptr(), frame);
     }

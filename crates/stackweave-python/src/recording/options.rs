@@ -9,12 +9,12 @@ use pyo3::types::PyDict;
 use stackweave_recording::clock::ClockSource;
 use stackweave_recording::{Options, Ring, WhenFull};
 
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 
 pub(super) fn options_of(given: &Bound<'_, PyDict>) -> PyResult<Options> {
     let value = |name: &str| {
         let value = given.get_item(name)?;
-        value.ok_or_else(|| StackweaveError::new_err(format!("the option {name} is missing")))
+        Ok::<_, PyErr>(value.ok_or_else(|| Error::other(format!("the option {name} is missing")))?)
     };
     let path: PathBuf = value("path")?.extract()?;
     let ring: Option<(Option<u64>, Option<f64>)> = value("ring")?.extract()?;

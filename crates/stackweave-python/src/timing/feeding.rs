@@ -16,7 +16,7 @@ use super::phase::{How, Phase};
 use super::state::TimingState;
 use crate::called_back::guarded;
 use crate::capture_functions::captured;
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::keywords::EVERYTHING;
 use crate::recording::{Feed, What, admit};
 
@@ -61,7 +61,7 @@ pub(super) fn admitted(feed: &Feed, what: What) -> PyResult<Option<&TimingState>
 
 #[cold]
 fn no_timing() -> PyErr {
-    StackweaveError::new_err("phases are recorded by a stackweave.Timing that has begun")
+    Error::state("phases are recorded by a stackweave.Timing that has begun").into()
 }
 
 /// # Safety

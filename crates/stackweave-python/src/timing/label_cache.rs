@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 use stackweave_core::RawFrame;
 
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::keywords::type_name;
 
 type Object = *mut ffi::PyObject;
@@ -130,7 +130,7 @@ unsafe fn look_up(place: Place, line: u32) -> PyResult<RawFrame> {
     let text = text_of("name", &name)?;
     let file = filename.as_ref().map(|filename| text_of("filename", filename)).transpose()?;
     let frame = stackweave_store::label(&text, file.as_deref().unwrap_or_default(), line);
-    let frame = frame.ok_or_else(|| StackweaveError::new_err("no memory for a new name"))?;
+    let frame = frame.ok_or_else(|| Error::other("no memory for a new name"))?;
     let is_short = text.len() + file.as_ref().map_or(0, |file| file.len()) <= LONGEST;
     let is_plain = |object: &Bound<'_, PyAny>| object.is_exact_instance_of::<PyString>();
     if is_short && is_plain(&name) && filename.as_ref().is_none_or(is_plain) {

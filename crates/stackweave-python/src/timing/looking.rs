@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use stackweave_core::RawFrame;
 
 use super::state::TimingState;
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::recording::Feed;
 
 /// A name, a file and a line; "" and 0 where there is none.
@@ -23,7 +23,7 @@ pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn timing_start(recording: &Bound<'_, Feed>, clock: Option<Bound<'_, PyAny>>) -> PyResult<()> {
     let feed = recording.get();
     let state = TimingState::new(feed.recorder()?, clock)?;
-    feed.set_timing(state).map_err(|_| StackweaveError::new_err("the recording takes phases already"))
+    feed.set_timing(state).map_err(|_| Error::state("the recording takes phases already").into())
 }
 
 /// What is open on the calling thread, outermost first.
@@ -55,7 +55,7 @@ fn timing_tally(recording: &Bound<'_, Feed>) -> PyResult<(Vec<(Place, u64)>, Vec
 }
 
 fn state_of<'a>(recording: &'a Bound<'_, Feed>) -> PyResult<&'a TimingState> {
-    recording.get().timing().ok_or_else(|| StackweaveError::new_err("the recording takes no phases"))
+    recording.get().timing().ok_or_else(|| Error::state("the recording takes no phases").into())
 }
 
 fn place_of(frame: RawFrame) -> Place {

@@ -15,7 +15,7 @@ use stackweave_timing::{Outcome, Timing, Token};
 
 use super::arguments::More;
 use super::tally::Tally;
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::keywords::type_name;
 
 /// The phases of a recording.
@@ -55,7 +55,7 @@ impl fmt::Debug for TimingState {
 impl TimingState {
     pub(super) fn new(recorder: &Recorder, clock: Option<Bound<'_, PyAny>>) -> PyResult<Self> {
         let engine = Timing::new(recorder.clone());
-        let engine = engine.ok_or_else(|| StackweaveError::new_err("the recording has no numbers left for phases"))?;
+        let engine = engine.ok_or_else(|| Error::start("the recording has no numbers left for phases"))?;
         let clock = clock.map(Clock::new).transpose()?;
         Ok(Self {
             engine,

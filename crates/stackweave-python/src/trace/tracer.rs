@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use stackweave_trace::{Trace, TraceError, TraceOptions};
+use stackweave_trace::{Trace, TraceOptions};
 
 use super::options::options_of;
 use super::statistics::dict_of;
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 use crate::memory::quietly_if_recorded;
 use crate::python_source::source;
 use crate::recording::Feed;
@@ -35,10 +35,6 @@ impl fmt::Debug for Tracer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tracer").finish_non_exhaustive()
     }
-}
-
-fn error_of(error: &TraceError) -> PyErr {
-    StackweaveError::new_err(error.to_string())
 }
 
 /// Waits until no thread is in the middle of an event: one may wait for a writer, without the GIL.
@@ -84,14 +80,14 @@ impl Tracer {
 
     /// Begins to trace. Once.
     fn start(&self, py: Python<'_>) -> PyResult<()> {
-        let source = source().ok_or_else(|| StackweaveError::new_err("calls can't be traced in this interpreter"))?;
+        let source = source().ok_or_else(|| Error::start("calls can't be traced in this interpreter"))?;
         let recorder = self.feed.get().recorder()?.clone();
         let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let options = options.ok_or_else(|| StackweaveError::new_err("a trace can be started once"))?;
+        let options = options.ok_or_else(|| Error::state("a trace can be started once"))?;
         wait_for_others(py);
         // SAFETY: the GIL is held, and no exception is set: Python has called.
         let started = quietly_if_recorded(py, || unsafe { Trace::start(recorder, source, options) });
-        let trace = started.map_err(|error| error_of(&error))?;
+        let trace = started.map_err(Error::from)?;
         *self.trace.lock().unwrap_or_else(PoisonError::into_inner) = Some(trace);
         self.feed.get().set_traced(true);
         Ok(())
@@ -102,7 +98,7 @@ impl Tracer {
         wait_for_others(py);
         // SAFETY: the GIL is held, and nobody is in the middle of an event.
         let paused = quietly_if_recorded(py, || self.with_trace(py, |trace| unsafe { trace.pause() }));
-        paused.unwrap_or(Ok(())).map_err(|error| error_of(&error))
+        Ok(paused.unwrap_or(Ok(())).map_err(Error::from)?)
     }
 
     /// Goes on.
@@ -110,7 +106,7 @@ impl Tracer {
         wait_for_others(py);
         // SAFETY: as above; no exception is set: Python has called.
         let resumed = quietly_if_recorded(py, || self.with_trace(py, |trace| unsafe { trace.resume() }));
-        resumed.unwrap_or(Ok(())).map_err(|error| error_of(&error))
+        Ok(resumed.unwrap_or(Ok(())).map_err(Error::from)?)
     }
 
     /// Ends the trace, and tells what it has seen.
@@ -119,9 +115,7 @@ impl Tracer {
         quietly_if_recorded(py, || {
             // SAFETY: as above.
             let stopped = self.with_trace(py, |trace| unsafe { trace.stop() });
-            let stats = stopped
-                .ok_or_else(|| StackweaveError::new_err("the trace has not begun"))?
-                .map_err(|error| error_of(&error))?;
+            let stats = stopped.ok_or_else(|| Error::state("the trace has not begun"))?.map_err(Error::from)?;
             self.feed.get().set_traced(false);
             dict_of(py, &stats)
         })

@@ -9,7 +9,8 @@ use stackweave_recording::{TimeOrder, TimedEvent};
 
 use super::event::Event;
 use super::named_process::NamedProcess;
-use super::{OpenedRecording, Selection, read_error};
+use super::{OpenedRecording, Selection};
+use crate::errors::Error;
 
 /// The events of a recording in the order of time.
 #[pyclass(frozen, module = "stackweave._native")]
@@ -86,7 +87,7 @@ impl State {
     /// Reads some events, and gives the first.
     fn next(&mut self) -> PyResult<Option<Event>> {
         while self.read.len() < AT_ONCE {
-            let Some(event) = self.order.next_event().map_err(|error| read_error(&error))? else { break };
+            let Some(event) = self.order.next_event().map_err(Error::from)? else { break };
             let is_it = |process: &&Arc<NamedProcess>| ptr::eq(process.recording.start(), event.process.start());
             let Some(process) = self.processes.iter().find(is_it) else { continue };
             if self.thread.is_none_or(|tid| is_on_thread(&event, tid)) {

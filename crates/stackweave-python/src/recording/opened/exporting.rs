@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use stackweave_export::{ExportError, ExportOptions, Format, SizeLimit, SourceText, export, write};
+use stackweave_export::{ExportOptions, Format, SizeLimit, SourceText, UnknownFormat, export, write};
 use stackweave_recording::Recording;
 
 use super::named_process::symbolizer;
 use super::profile::{self, ProfileOptions};
 use super::{OpenedRecording, Selection};
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 
 /// Where an export goes, and how it looks.
 #[derive(Clone, Debug, FromPyObject)]
@@ -41,7 +41,7 @@ pub(super) fn to_file(
     let format = format_of(&request)?;
     let chosen = opened.with_chosen(selection)?;
     let before = request.before.as_ref().map(|path| py.detach(|| Recording::open(path))).transpose();
-    let before = before.map_err(|error| StackweaveError::new_err(error.to_string()))?;
+    let before = before.map_err(Error::from)?;
     let options = ExportOptions {
         part: profile::aggregate_options(opened, &chosen, selection, options)?,
         view: options.said_view()?,
@@ -59,7 +59,8 @@ pub(super) fn to_file(
     };
     let symbolizer = symbolizer()?;
     let done = py.detach(|| export(&chosen, format, &request.path, &options, (Some(symbolizer), &mut |_| {})));
-    done.map(|done| done.missing.into_iter().chain(done.sources.left_out()).collect()).map_err(|error| error_of(&error))
+    let done = done.map_err(Error::from)?;
+    Ok(done.missing.into_iter().chain(done.sources.left_out()).collect())
 }
 
 /// What a `.prof` file would hold.
@@ -75,32 +76,16 @@ pub(super) fn pstats<'py>(
     let symbolizer = symbolizer()?;
     let mut bytes = Vec::new();
     let done = py.detach(|| write(&chosen, Format::Pstats, &mut bytes, &options, (Some(symbolizer), &mut |_| {})));
-    done.map_err(|error| error_of(&error))?;
+    done.map_err(Error::from)?;
     Ok(PyBytes::new(py, &bytes))
 }
 
 fn format_of(request: &ExportRequest) -> PyResult<Format> {
     match &request.format {
-        Some(name) => name.parse().map_err(|error: stackweave_export::UnknownFormat| unknown(&error.to_string())),
+        Some(name) => Ok(name.parse().map_err(|error: UnknownFormat| Error::from(error))?),
         None => Format::of_path(&request.path).ok_or_else(|| {
             let (path, names) = (request.path.display(), Format::names());
-            unknown(&format!("the name of {path} does not say a format; format may be {names}"))
+            PyValueError::new_err(format!("the name of {path} does not say a format; format may be {names}"))
         }),
-    }
-}
-
-fn unknown(message: &str) -> PyErr {
-    PyValueError::new_err(message.to_owned())
-}
-
-fn error_of(error: &ExportError) -> PyErr {
-    let message = error.to_string();
-    match error {
-        ExportError::Exists(_) => PyFileExistsError::new_err(format!("{message}; overwrite=True replaces it")),
-        ExportError::Write(..) => PyOSError::new_err(message),
-        ExportError::TooLarge(_) => StackweaveError::new_err(format!(
-            "{message}; start and end export a part of the time, max_size=\"4GB\" or max_size=\"none\" allows more"
-        )),
-        _ => StackweaveError::new_err(message),
     }
 }

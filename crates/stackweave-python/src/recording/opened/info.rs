@@ -11,7 +11,8 @@ use stackweave_recording::ProcessRecording;
 use stackweave_recording::clock::ClockSource;
 use stackweave_recording::file::Mode;
 
-use super::{read_error, seconds};
+use super::seconds;
+use crate::errors::Error;
 
 /// How many events there are of each thread and kind, by their numbers.
 #[derive(Default)]
@@ -51,7 +52,7 @@ pub(super) fn of_process<'py>(py: Python<'py>, process: &ProcessRecording) -> Py
     clock.set_item("residual_ns", process.timeline().residual_ns())?;
     info.set_item("clock", clock)?;
     let notes = py.detach(|| TraceNotes::read(process).map(|notes| notes.sentences(process)));
-    info.set_item("trace", notes.map_err(|error| read_error(&error))?)?;
+    info.set_item("trace", notes.map_err(Error::from)?)?;
     let mut missing = process.missing().sentences();
     missing.extend(ForeignHooks::read(process).map(|found| found.sentence()));
     info.set_item("missing", missing)?;
@@ -68,7 +69,7 @@ fn count(process: &ProcessRecording) -> PyResult<Counts> {
         }
         ControlFlow::Continue(())
     });
-    visited.map_err(|error| read_error(&error))?;
+    visited.map_err(Error::from)?;
     Ok(counts)
 }
 

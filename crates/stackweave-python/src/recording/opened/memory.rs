@@ -15,7 +15,8 @@ use stackweave_recording::ReadError;
 
 use super::memory_stack::RecordedStack;
 use super::named_process::NamedProcess;
-use super::{OpenedRecording, Selection, read_error, seconds};
+use super::{OpenedRecording, Selection, seconds};
+use crate::errors::Error;
 
 /// What is asked for besides.
 #[derive(Clone, Debug, Default, FromPyObject)]
@@ -58,7 +59,7 @@ pub(super) fn asked(opened: &OpenedRecording, selection: &Selection, request: &M
 pub(super) fn usage<'py>(py: Python<'py>, asked: &[Asked]) -> PyResult<Bound<'py, PyDict>> {
     let read = |asked: &Asked| read_usage(&asked.process.recording, &asked.query, &mut |_| {});
     let usages: Result<Vec<MemoryUsage>, ReadError> = py.detach(|| asked.iter().map(read).collect());
-    let usages = usages.map_err(|error| read_error(&error))?;
+    let usages = usages.map_err(Error::from)?;
     let told = PyDict::new(py);
     let is_replayed = usages.iter().any(|usage| usage.source == UsageSource::Replayed);
     let source = if is_replayed { UsageSource::Replayed } else { UsageSource::Snapshot };
@@ -223,7 +224,7 @@ pub(super) fn timeline(py: Python<'_>, asked: &[Asked]) -> PyResult<Vec<Moment>>
         Ok((lifetime(&asked.process.recording, asked.offset), timeline))
     };
     let all: Result<Vec<_>, ReadError> = py.detach(|| asked.iter().map(read).collect());
-    let sum = MemoryTimeline::sum(&all.map_err(|error| read_error(&error))?);
+    let sum = MemoryTimeline::sum(&all.map_err(Error::from)?);
     let moment = |point: &stackweave_profile::memory::TimelinePoint| {
         (seconds(point.time_ns.cast_signed()), point.rss, point.heap)
     };

@@ -10,13 +10,14 @@ use stackweave_profile::memory::{
 use stackweave_recording::ReadError;
 
 use super::memory::{Asked, stack_of};
-use super::{read_error, seconds};
+use super::seconds;
+use crate::errors::Error;
 
 /// A dict for each device of each process, by device.
 pub(super) fn devices<'py>(py: Python<'py>, asked: &[Asked]) -> PyResult<Bound<'py, PyList>> {
     let read = |asked: &Asked| read_devices(&asked.process.recording, asked.query.range.clone(), &mut |_| {});
     let all: Result<Vec<Vec<DeviceHistory>>, ReadError> = py.detach(|| asked.iter().map(read).collect());
-    let all = all.map_err(|error| read_error(&error))?;
+    let all = all.map_err(Error::from)?;
     let mut known: Vec<(&Asked, &DeviceHistory)> =
         asked.iter().zip(&all).flat_map(|(asked, of)| of.iter().map(move |history| (asked, history))).collect();
     known.sort_by_key(|(_, history)| history.device);

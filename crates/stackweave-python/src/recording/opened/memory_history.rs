@@ -9,7 +9,8 @@ use stackweave_recording::ReadError;
 
 use super::history_stacks::HistoryStacks;
 use super::memory::{Asked, has_no_history};
-use super::{read_error, seconds};
+use super::seconds;
+use crate::errors::Error;
 
 /// One value after another, little-endian.
 #[derive(Default)]
@@ -50,7 +51,7 @@ pub(super) fn columns<'py>(py: Python<'py>, asked: &[Asked], with_stacks: bool) 
         }
         Ok((columns, named, remarks))
     });
-    let (columns, named, remarks) = made.map_err(|error| read_error(&error))?;
+    let (columns, named, remarks) = made.map_err(Error::from)?;
     let told = PyDict::new(py);
     for (name, bytes) in columns.named() {
         told.set_item(name, PyBytes::new(py, &bytes))?;

@@ -21,11 +21,11 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use stackweave_recording::{OpenError, ProcessRecording, ReadError, Recording, TimeAxis};
+use stackweave_recording::{ProcessRecording, Recording, TimeAxis};
 
 use self::events::Events;
 use self::named_process::NamedProcess;
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 
 /// Adds the types to the module.
 pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -72,7 +72,7 @@ impl OpenedRecording {
             (None, Some(tid)) => format!("the recording has no thread {tid}"),
             (None, None) => return Ok(chosen),
         };
-        Err(StackweaveError::new_err(message))
+        Err(Error::recording(message).into())
     }
 
     /// The recording with these processes alone.
@@ -105,17 +105,13 @@ fn nanoseconds(seconds: f64) -> i64 {
     (seconds * 1e9).round() as i64
 }
 
-pub(super) fn read_error(error: &ReadError) -> PyErr {
-    StackweaveError::new_err(error.to_string())
-}
-
 #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
 #[pymethods]
 impl OpenedRecording {
     #[new]
     fn new(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Self> {
         let opened = py.detach(move || Recording::open_all(&paths));
-        let recording = opened.map_err(|error: OpenError| StackweaveError::new_err(error.to_string()))?;
+        let recording = opened.map_err(Error::from)?;
         let axis = recording.time_axis();
         let base = recording.processes().iter().map(|process| axis.time_ns(process, 0)).min().unwrap_or(0);
         let processes = recording.processes().iter().map(|process| Arc::new(NamedProcess::new(process))).collect();

@@ -9,7 +9,7 @@ use stackweave_recording::ProcessRecording;
 use stackweave_store::PerProcess;
 use stackweave_symbolize::{Options, Symbolizer};
 
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 
 /// What a frame of the recording stands for, innermost first.
 type Frames = Arc<[Arc<Frame>]>;
@@ -75,7 +75,7 @@ impl NamedProcess {
 pub(super) fn symbolizer() -> PyResult<&'static Symbolizer> {
     static SYMBOLIZER: PerProcess<Symbolizer> = PerProcess::new();
     SYMBOLIZER.get_or_try_make(|_| {
-        let options = Options::from_environment().map_err(|error| StackweaveError::new_err(error.to_string()))?;
+        let options = Options::from_environment().map_err(Error::from)?;
         Ok(Symbolizer::new(options))
     })
 }

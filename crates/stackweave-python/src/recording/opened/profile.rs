@@ -9,7 +9,8 @@ use stackweave_profile::{AggregateOptions, Filter, FrameKind, Measure, Pattern, 
 use stackweave_recording::Recording;
 
 use super::named_process::symbolizer;
-use super::{OpenedRecording, Selection, read_error};
+use super::{OpenedRecording, Selection};
+use crate::errors::Error;
 
 /// What is counted, and which frames are shown.
 #[derive(Clone, Debug, FromPyObject)]
@@ -35,10 +36,10 @@ pub(super) fn of(
     let options = aggregate_options(opened, &chosen, selection, options)?;
     let symbolizer = symbolizer()?;
     let made = py.detach(|| {
-        let made = aggregate(chosen.processes(), &options, Some(symbolizer), &mut |_| {})?;
-        Ok(made.merged().view(&view))
+        let made = aggregate(chosen.processes(), &options, Some(symbolizer), &mut |_| {});
+        made.map(|made| made.merged().view(&view))
     });
-    made.map_err(|error| read_error(&error))
+    Ok(made.map_err(Error::from)?)
 }
 
 /// Which part of the processes that were chosen is counted, and how.

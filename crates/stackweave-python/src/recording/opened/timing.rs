@@ -7,8 +7,8 @@ use stackweave_profile::{CallStatistics, FunctionId, PhaseSort, PhasesOptions, w
 
 use super::named_process::symbolizer;
 use super::profile::{ProfileOptions, aggregate_options};
-use super::{OpenedRecording, Selection, read_error, seconds};
-use crate::errors::StackweaveError;
+use super::{OpenedRecording, Selection, seconds};
+use crate::errors::Error;
 
 /// How the text looks.
 #[derive(Clone, Debug, FromPyObject)]
@@ -32,7 +32,7 @@ pub(super) fn report(
     let options = aggregate_options(opened, &chosen, selection, options)?;
     let symbolizer = symbolizer()?;
     let read = py.detach(|| read_timing(chosen.processes(), &options, &view, Some(symbolizer), &mut |_| {}));
-    let mut report = read.map_err(|error| read_error(&error))?;
+    let mut report = read.map_err(Error::from)?;
     // Times of a report begin with the first process that is in it; Python's with the first of the recording.
     let first = chosen.processes().iter().map(|process| opened.offset_of(process)).min().unwrap_or(0);
     for run in &mut report.runs {
@@ -96,7 +96,7 @@ pub(super) fn text(report: &TimingReport, request: &PhasesRequest) -> PyResult<S
     let (limit, only_runs, width) = (request.limit, request.runs, request.width);
     let options = PhasesOptions { sort, limit, only_runs, width, colour: false };
     let mut text = Vec::new();
-    write_phases(&mut text, report, &options).map_err(|error| StackweaveError::new_err(error.to_string()))?;
+    write_phases(&mut text, report, &options).map_err(|error| Error::other(error.to_string()))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 

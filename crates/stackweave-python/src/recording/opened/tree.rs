@@ -11,7 +11,7 @@ use stackweave_profile::{
 };
 
 use super::seconds;
-use crate::errors::StackweaveError;
+use crate::errors::Error;
 
 /// Adds the type to the module.
 pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -136,7 +136,7 @@ impl PyCallTree {
         }
         let options = TreeOptions { view: View { show_all: true, ..View::default() }, ..TreeOptions::default() };
         let mut text = Vec::new();
-        write_tree(&mut text, &self.tree.profile, &options).map_err(|e| StackweaveError::new_err(e.to_string()))?;
+        write_tree(&mut text, &self.tree.profile, &options).map_err(|error| Error::other(error.to_string()))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
