@@ -187,6 +187,8 @@ impl Entries<'_> {
 
 #[cfg(test)]
 mod tests {
+    use stackweave_testkit::random::Random;
+
     use super::*;
 
     fn lines(bytes: &[u8]) -> Vec<(u32, u32, Option<u32>)> {
@@ -233,13 +235,9 @@ mod tests {
 
     #[test]
     fn any_bytes_end_and_give_ranges_in_order() {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = || {
-            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            (state >> 33).to_le_bytes()[0]
-        };
+        let mut random = Random::new(1);
         for _ in 0..20_000 {
-            let bytes: Vec<u8> = (0..random() % 40).map(|_| random()).collect();
+            let bytes: Vec<u8> = (0..random.below(40)).map(|_| random.bits().to_le_bytes()[0]).collect();
             for format in [LineTableFormat::Lines, LineTableFormat::Locations] {
                 for first_line in [0, 1, -1, i32::MAX, i32::MIN] {
                     let table = LineTable::new(&bytes, first_line, format);

@@ -9,6 +9,7 @@ use std::time::Instant;
 use stackweave_core::{CodeId, EventKind, ModuleList, Names, Position, RawFrame, SourceLocation, StackId};
 use stackweave_recording::file::{BlockHeader, BlockKind, Dictionary, Encoded, Encoder, EventBuffer};
 use stackweave_store::StackTable;
+use stackweave_testkit::random::Random;
 
 static STACKS: StackTable = StackTable::new();
 const EVENTS: usize = 1_000_000;
@@ -20,25 +21,10 @@ const ALLOCATE: u64 = 3;
 const FREE: u64 = 4;
 const COUNTER: u64 = 5;
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        (self.next() >> 16) % end
-    }
-
-    /// Often near nothing, seldom far: a duration.
-    fn skewed(&mut self, mean: u64) -> u64 {
-        let even = (self.below(1 << 20) + 1) as f64 / f64::from(1 << 20);
-        (-even.ln() * mean as f64) as u64
-    }
+/// Often near nothing, seldom far: a duration.
+fn skewed(random: &mut Random, mean: u64) -> u64 {
+    let even = (random.number_below(1 << 20) + 1) as f64 / f64::from(1 << 20);
+    (-even.ln() * mean as f64) as u64
 }
 
 /// Events that a thread records, in chunks.
@@ -71,13 +57,13 @@ fn python(code: u64, instruction: u64) -> RawFrame {
 fn calls(random: &mut Random) -> Stream {
     let sites: Vec<Vec<(u64, u64)>> = (0..400_u64)
         .map(|function| {
-            let callees = random.below(5);
-            (0..callees).map(|_| (function + 1 + random.below(60), 1 + random.skewed(3))).collect()
+            let callees = random.number_below(5);
+            (0..callees).map(|_| (function + 1 + random.number_below(60), 1 + skewed(random, 3))).collect()
         })
         .collect();
     let mut stream = Stream::default();
     while stream.events < EVENTS {
-        call(random.below(20), &sites, random, &mut stream);
+        call(random.number_below(20), &sites, random, &mut stream);
     }
     stream
 }
@@ -87,16 +73,16 @@ fn call(function: u64, sites: &[Vec<(u64, u64)>], random: &mut Random, stream: &
         return;
     }
     // A Python call takes some 40 ns at least, at 2.4 GHz.
-    let step = 90 + random.skewed(150);
+    let step = 90 + skewed(random, 150);
     stream.push(BEGIN, step, &[python(function, 0).to_bits()]);
     for (callee, times) in sites.get(function as usize).into_iter().flatten() {
         for _ in 0..*times {
-            if random.below(8) != 0 {
+            if random.number_below(8) != 0 {
                 call(*callee, sites, random, stream);
             }
         }
     }
-    stream.push(END, 60 + random.skewed(120), &[]);
+    stream.push(END, 60 + skewed(random, 120), &[]);
 }
 
 /// Allocations of common sizes from 3000 stacks, most of them given back soon, by an allocator with free lists.
@@ -113,22 +99,22 @@ fn allocations(random: &mut Random) -> Stream {
     let mut free: Vec<Vec<u64>> = vec![Vec::new(); 4096];
     let mut top = 0x7f12_3400_0000;
     while stream.events < EVENTS {
-        let size = (random.skewed(12) + 1) * 8 + if random.below(20) == 0 { random.skewed(3000) } else { 0 };
-        if random.below(100) < 52 || live.is_empty() {
+        let size = (skewed(random, 12) + 1) * 8 + if random.number_below(20) == 0 { skewed(random, 3000) } else { 0 };
+        if random.number_below(100) < 52 || live.is_empty() {
             let class = size.div_ceil(16).min(4095);
             let address = free[class as usize].pop().unwrap_or_else(|| {
                 top += class * 16;
                 top - class * 16
             });
             live.push((address, class));
-            let stack = stacks[random.skewed(300).min(2999) as usize];
-            stream.push(ALLOCATE, 50 + random.skewed(200), &[address, size, stack]);
+            let stack = stacks[skewed(random, 300).min(2999) as usize];
+            stream.push(ALLOCATE, 50 + skewed(random, 200), &[address, size, stack]);
         } else {
-            let young = (live.len() as u64 - 1).saturating_sub(random.skewed(10));
-            let which = if random.below(4) == 0 { random.below(live.len() as u64) } else { young };
+            let young = (live.len() as u64 - 1).saturating_sub(skewed(random, 10));
+            let which = if random.number_below(4) == 0 { random.number_below(live.len() as u64) } else { young };
             let (address, class) = live.remove(which as usize);
             free[class as usize].push(address);
-            stream.push(FREE, 50 + random.skewed(150), &[address]);
+            stream.push(FREE, 50 + skewed(random, 150), &[address]);
         }
     }
     stream
@@ -141,13 +127,13 @@ fn counters(random: &mut Random) -> Stream {
     let mut values = [0.0_f64; 8];
     let mut stream = Stream::default();
     while stream.events < EVENTS {
-        let which = random.below(labels.len() as u64) as usize;
+        let which = random.number_below(labels.len() as u64) as usize;
         values[which] = match which {
-            0..=3 => (values[which] + random.below(5) as f64 - 2.0).max(0.0),
-            4 | 5 => (values[which] + random.below(100) as f64 * 4096.0 - 190_000.0).max(0.0),
-            _ => values[which] * 0.999 + random.below(1000) as f64 / 1e6,
+            0..=3 => (values[which] + random.number_below(5) as f64 - 2.0).max(0.0),
+            4 | 5 => (values[which] + random.number_below(100) as f64 * 4096.0 - 190_000.0).max(0.0),
+            _ => values[which] * 0.999 + random.number_below(1000) as f64 / 1e6,
         };
-        stream.push(COUNTER, 1000 + random.skewed(200_000), &[labels[which], values[which].to_bits()]);
+        stream.push(COUNTER, 1000 + skewed(random, 200_000), &[labels[which], values[which].to_bits()]);
     }
     stream
 }
@@ -211,7 +197,7 @@ fn decode(encoded: &Encoded) -> u64 {
 }
 
 fn main() {
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut random = Random::new(1);
     for (name, stream) in
         [("calls", calls(&mut random)), ("allocations", allocations(&mut random)), ("counters", counters(&mut random))]
     {

@@ -44,6 +44,16 @@ impl Random {
         }
     }
 
+    /// Returns a number below `bound`, which is not zero.
+    pub fn number_below(&mut self, bound: u64) -> u64 {
+        self.bits() % bound
+    }
+
+    /// Returns one of some, of which there are any.
+    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+
     /// A byte below `bound`, which is not zero.
     pub fn byte_below(&mut self, bound: u8) -> u8 {
         self.below(usize::from(bound)) as u8

@@ -1,6 +1,7 @@
 //! Replay beside the plain walk, over chains that change in every way.
 
 use stackweave_core::{CodeId, RawFrame, SourceStop, StackPointer};
+use stackweave_testkit::random::Random;
 
 use super::entry_flags::EntryFlags;
 use super::form::Form;
@@ -17,15 +18,6 @@ const CODES: usize = 4;
 const TRACEABLE_FROM: u32 = 4;
 /// More than any frame, and than the code up to the last instruction.
 type Words = [u64; 128];
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (self.0 >> 33) as usize % end
-    }
-}
 
 /// What a frame is to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -175,7 +167,7 @@ impl Written {
 }
 
 fn check<F: Form, const CAPACITY: usize>(minor: u8, seed: u64, form: impl Fn(u64, u64) -> F) -> u64 {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let (mut memory, mut kept) = (Memory::new(minor), vec![0_u64; Record::<CAPACITY>::WORDS]);
     let mut stack: Vec<Made> = Vec::new();
     // `None` if there was no room for all of it.

@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use stackweave_profile::memory::{DeviceHistory, DevicePoint, read_devices};
+use stackweave_testkit::random::Random;
 
 use crate::common::devices::{DeviceStep, DeviceTape};
-use crate::common::random::Random;
 
 const PAGE: u64 = 64;
 const POOLS: [u64; 3] = [0, 4, 1 << 63 | 2];
 
 fn step(random: &mut Random) -> DeviceStep {
-    let (address, page) = (0x1000 + 16 * random.below(30), 0x8000 + PAGE * random.below(20));
-    let (size, pages, pool) = (1 + random.below(500), PAGE * (1 + random.below(6)), random.pick(&POOLS));
-    match random.below(20) {
+    let (address, page) = (0x1000 + 16 * random.number_below(30), 0x8000 + PAGE * random.number_below(20));
+    let (size, pages, pool) = (1 + random.number_below(500), PAGE * (1 + random.number_below(6)), random.pick(&POOLS));
+    match random.number_below(20) {
         0..6 => DeviceStep::Take { address, size, pool },
         6 => DeviceStep::Free { address },
         7..11 => DeviceStep::Request { address },
@@ -97,8 +97,8 @@ fn tape(random: &mut Random, count: u64, distance: u64) -> (DeviceTape, Vec<(u64
     let mut tape = DeviceTape::new();
     let mut steps = Vec::new();
     for number in 0..count {
-        let (time, device, step) = (number * distance, i64::try_from(random.below(2)).unwrap(), step(random));
-        tape.step(1 + u32::try_from(random.below(3)).unwrap(), time, device, &step);
+        let (time, device, step) = (number * distance, i64::try_from(random.number_below(2)).unwrap(), step(random));
+        tape.step(1 + u32::try_from(random.number_below(3)).unwrap(), time, device, &step);
         steps.push((time, device, step));
     }
     (tape, steps)
@@ -129,12 +129,12 @@ fn check(found: &DeviceHistory, steps: &[(u64, i64, DeviceStep)], range: &Range<
 fn every_moment_of_a_short_history_is_that_of_the_model() {
     for seed in 1..=12 {
         println!("seed {seed}");
-        let mut random = Random::of(seed);
+        let mut random = Random::new(seed);
         let (tape, steps) = tape(&mut random, 390, 10);
         let process = tape.process();
         for number in 0..10 {
-            let start = random.below(3_000);
-            let range = if number == 0 { 0..3_891 } else { start..start + 1 + random.below(3_891 - start) };
+            let start = random.number_below(3_000);
+            let range = if number == 0 { 0..3_891 } else { start..start + 1 + random.number_below(3_891 - start) };
             let asked = (number > 0).then(|| range.clone());
             for found in read_devices(&process, asked, &mut |_| {}).unwrap() {
                 check(&found, &steps, &range);
@@ -154,7 +154,7 @@ fn every_moment_of_a_short_history_is_that_of_the_model() {
 fn a_long_history_has_its_highest_moments_and_few_points() {
     for seed in 1..=3 {
         println!("seed {seed}");
-        let mut random = Random::of(seed);
+        let mut random = Random::new(seed);
         let (tape, steps) = tape(&mut random, 15_000, 1_000);
         let range = 0..14_999_001;
         for found in read_devices(&tape.process(), None, &mut |_| {}).unwrap() {

@@ -7,24 +7,9 @@ use stackweave_core::{Allocator, EventKind};
 use stackweave_profile::memory::{DeviceUsage, Figures, MemoryQuery, MemoryUsage, UsageSource, read_usage};
 use stackweave_store::ledger::LedgerOptions;
 use stackweave_tapes::span;
+use stackweave_testkit::random::Random;
 
 use crate::common::memory::{MemoryTape, Step, header};
-
-/// Xorshift: the same history for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % limit
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[usize::try_from(self.below(of.len() as u64)).unwrap()]
-    }
-}
 
 const NAMES: [&str; 5] = ["load", "step", "save", "grow", "parse"];
 const TAGS: [Option<&str>; 4] = [None, Some("step 1"), Some("step 2"), Some("warm up")];
@@ -32,23 +17,25 @@ const BLOCKS: u64 = 40;
 const PAGE: u64 = 4096;
 
 fn step(random: &mut Random, has_devices: bool) -> Step {
-    let depth = usize::try_from(1 + random.below(3)).unwrap();
+    let depth = 1 + random.below(3);
     let stack = (0..depth).map(|_| span(random.pick(&NAMES))).collect();
-    let address = 0x1000 + 16 * random.below(BLOCKS);
-    let page = 0x100_0000 + PAGE * random.below(30);
-    let size = 1 << random.below(12);
-    match random.below(20) {
+    let address = 0x1000 + 16 * random.number_below(BLOCKS);
+    let page = 0x100_0000 + PAGE * random.number_below(30);
+    let size = 1 << random.number_below(12);
+    match random.number_below(20) {
         0..9 => {
             let by =
                 random.pick(&[Allocator::Malloc, Allocator::Calloc, Allocator::Realloc, Allocator::PyObjectMalloc]);
-            Step::Take { address, size: size + random.below(3), stack, by }
+            Step::Take { address, size: size + random.number_below(3), stack, by }
         }
         9..15 => Step::Free { address },
-        15 => Step::Take { address: page, size: PAGE * (1 + random.below(8)), stack, by: Allocator::Mmap },
-        16 => Step::Unmap { address: page, size: PAGE * (1 + random.below(8)) },
+        15 => Step::Take { address: page, size: PAGE * (1 + random.number_below(8)), stack, by: Allocator::Mmap },
+        16 => Step::Unmap { address: page, size: PAGE * (1 + random.number_below(8)) },
         17 => Step::Tag { name: random.pick(&TAGS) },
-        18 if has_devices => Step::HostTake { device: i64::try_from(random.below(2)).unwrap(), address, size, stack },
-        _ if has_devices => Step::HostFree { device: i64::try_from(random.below(2)).unwrap(), address },
+        18 if has_devices => {
+            Step::HostTake { device: i64::try_from(random.number_below(2)).unwrap(), address, size, stack }
+        }
+        _ if has_devices => Step::HostFree { device: i64::try_from(random.number_below(2)).unwrap(), address },
         _ => Step::Keep { address },
     }
 }
@@ -69,13 +56,13 @@ fn rows(usage: &MemoryUsage, device: &DeviceUsage) -> Vec<(u32, u32, String, Str
 fn a_snapshot_is_what_a_replay_finds() {
     for seed in 1..=40_u64 {
         println!("seed {seed}");
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Random::new(seed);
         let every = (seed % 4 == 0).then_some(700);
         let sampled = [("recorder", "memory"), ("memory.mode", "sampled"), ("memory.sample_every", "700")];
         let options = if every.is_some() { &sampled[..] } else { &sampled[..1] };
         let mut tape = MemoryTape::with(&header(options), LedgerOptions { temporary: 1, sample_every: every });
         for time in 0..2_000 {
-            let thread = 1 + u32::try_from(random.below(3)).unwrap();
+            let thread = 1 + u32::try_from(random.number_below(3)).unwrap();
             let step = step(&mut random, seed % 2 == 0);
             tape.step(thread, time * 10, &step);
         }
@@ -121,7 +108,7 @@ fn counted(steps: &[(u64, Step)], range: &Range<u64>) -> [u64; 4] {
 fn ranges_are_what_a_simple_count_finds() {
     for seed in 1..=30_u64 {
         println!("seed {seed}");
-        let mut random = Random(seed.wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let mut random = Random::new(1_000 + seed);
         let mut tape = MemoryTape::new();
         let mut steps = Vec::new();
         while steps.len() < 400 {
@@ -132,13 +119,13 @@ fn ranges_are_what_a_simple_count_finds() {
             {
                 continue;
             }
-            tape.step(1 + u32::try_from(random.below(2)).unwrap(), time, &step);
+            tape.step(1 + u32::try_from(random.number_below(2)).unwrap(), time, &step);
             steps.push((time, step));
         }
         let process = tape.process();
         for _ in 0..20 {
-            let start = random.below(4_500);
-            let range = start..start + 1 + random.below(2_000);
+            let start = random.number_below(4_500);
+            let range = start..start + 1 + random.number_below(2_000);
             let query = MemoryQuery { range: Some(range.clone()), ..MemoryQuery::default() };
             let usage = read_usage(&process, &query, &mut |_| {}).unwrap();
             let own = usage.device(EventKind::OWN_DEVICE).unwrap();

@@ -77,6 +77,8 @@ impl<V: Clone> CodeRanges<V> {
 
 #[cfg(test)]
 mod tests {
+    use stackweave_testkit::random::Random;
+
     use super::*;
 
     #[test]
@@ -118,17 +120,11 @@ mod tests {
 
     #[test]
     fn it_agrees_with_a_table_of_single_addresses() {
-        let mut random = 0x9e37_79b9_u64;
-        let mut next = move || {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random
-        };
+        let mut random = Random::new(1);
         let (mut ranges, mut table) = (CodeRanges::default(), [None; 256]);
         for number in 0..2000_u64 {
-            let start = next() % 256;
-            let end = (start + next() % 32).min(256);
+            let start = random.number_below(256);
+            let end = (start + random.number_below(32)).min(256);
             ranges.insert(start, end, number);
             for at in start..end {
                 table[usize::try_from(at).unwrap()] = Some((start, number));

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use stackweave_testkit::random::Random;
+
 use super::*;
 use crate::test_folder::TestFolder;
 
@@ -170,24 +172,18 @@ fn cut_changed_and_random_bytes_do_no_harm() {
     for length in 0..bytes.len() {
         read_bytes(&folder, &bytes[..length]).lookup(0x3000);
     }
-    let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    let mut next = move || {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random
-    };
+    let mut random = Random::new(1);
     for _ in 0..1000 {
         let mut changed = bytes.clone();
-        for _ in 0..=next() % 4 {
-            let at = usize::try_from(next() % changed.len() as u64).unwrap();
-            changed[at] = next().to_ne_bytes()[3];
+        for _ in 0..=random.below(4) {
+            let at = random.below(changed.len());
+            changed[at] = random.bits().to_le_bytes()[0];
         }
         let dump = read_bytes(&folder, &changed);
         for address in [0, 0x1000, 0x2000, 0x3000, u64::MAX] {
             dump.lookup(address);
         }
-        let noise = (0..64).flat_map(|_| next().to_ne_bytes());
+        let noise = (0..64).flat_map(|_| random.bits().to_ne_bytes());
         read_bytes(&folder, &bytes[..40].iter().copied().chain(noise).collect::<Vec<u8>>()).lookup(0x1000);
     }
 }

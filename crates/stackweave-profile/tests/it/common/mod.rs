@@ -2,7 +2,6 @@
 
 pub mod devices;
 pub mod memory;
-pub mod random;
 pub mod recording;
 pub mod timing;
 
