@@ -1,4 +1,6 @@
 //! Protocol buffers, as far as writing them goes: fields with numbers, one after another.
+//!
+//! Why there is no crate for it: decision 022.
 
 /// A message that is being written. What is given is written, zeros too: whoever writes leaves out what is the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
