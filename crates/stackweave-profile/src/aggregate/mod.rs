@@ -8,6 +8,7 @@ mod every_measure;
 mod function;
 mod kinds;
 mod measure;
+mod measure_text;
 mod memory_costs;
 mod options;
 mod origin;

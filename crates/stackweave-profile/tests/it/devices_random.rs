@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use stackweave_profile::memory::{DeviceHistory, DevicePoint, read_devices};
+use stackweave_tapes::devices::{DeviceStep, DeviceTape};
 
-use crate::common::devices::{DeviceStep, DeviceTape};
 use crate::common::random::Random;
 
 const PAGE: u64 = 64;

@@ -6,9 +6,8 @@ use std::ops::Range;
 use stackweave_core::{Allocator, EventKind};
 use stackweave_profile::memory::{DeviceUsage, Figures, MemoryQuery, MemoryUsage, UsageSource, read_usage};
 use stackweave_store::ledger::LedgerOptions;
+use stackweave_tapes::memory::{MemoryTape, Step, header};
 use stackweave_tapes::span;
-
-use crate::common::memory::{MemoryTape, Step, header};
 
 /// Xorshift: the same history for the same seed.
 struct Random(u64);

@@ -1,0 +1,19 @@
+//! Profiles as text for people.
+
+mod diff;
+mod flame;
+mod heap;
+mod phases;
+mod place;
+mod rows;
+mod style;
+mod table;
+mod tree;
+mod values;
+
+pub use diff::{DiffOptions, write_diff};
+pub use flame::{FlameBox, FlameOptions, FlameShape, FlameTree, Palette, write_flame};
+pub use heap::{HeapOptions, HeapView, write_heap};
+pub use phases::{PhaseSort, PhasesOptions, sorted_phases, write_phases};
+pub use table::{Sort, TableOptions, sorted_functions, write_table};
+pub use tree::{TreeOptions, write_tree};
