@@ -23,6 +23,7 @@ mod native;
 mod open_spans;
 mod recorded_costs;
 mod recorded_names;
+mod recorded_phases;
 mod stacks;
 mod timing;
 mod timing_random;

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
+use stackweave_recording::timing::{Oddities, Outcome, Timing};
 use stackweave_recording::{Options, Recording, WhenFull};
 use stackweave_store::label;
 use stackweave_testkit::folder::Folder;
-use stackweave_timing::{Oddities, Outcome, Timing};
 
-use crate::common::{Table, Told, events, frame, options, stop_and_read, timing, timing_with, told};
+use super::{Table, Told, events, frame, options, stop_and_read, timing, timing_with, told};
 
 #[test]
 fn pops_without_pushes_are_counted_and_have_a_place() {
@@ -106,7 +106,7 @@ fn what_changes_in_a_pause_is_known_behind_it() {
     timing.at(70).push(frame("alone"));
     assert!(timing.at(71).pop());
     let summary = timing.recorder().stop();
-    let table = crate::common::table_of(&crate::common::profile_of(crate::common::read(&summary.path).processes()));
+    let table = super::table_of(&super::profile_of(super::read(&summary.path).processes()));
     // What is not seen to end ends with the last that is seen of its thread; what is not seen to begin is no call.
     let functions = [
         ("outer", [1, 1, 40, 50]),
@@ -134,7 +134,7 @@ fn of_the_events_behind_a_loss_only_the_first_is_out_of_place() {
     let summary = timing.recorder().stop();
     assert!(summary.lost.values().sum::<u64>() > 0, "the buffers were never full");
     let recording = Recording::open(&summary.path).unwrap();
-    let table = crate::common::table_of(&crate::common::profile_of(recording.processes()));
+    let table = super::table_of(&super::profile_of(recording.processes()));
     let nests = |caller: &str, callee: &str| ["ab", "bc", "cd"].contains(&&*format!("{caller}{callee}"));
     let wrong = table.callers.iter().filter(|((caller, callee), _)| !nests(caller, callee));
     let wrong: i64 = wrong.map(|(_, cost)| cost[0]).sum();

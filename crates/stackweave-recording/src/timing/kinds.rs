@@ -1,8 +1,9 @@
 //! The kinds of events of a timing recording, as its recorder numbers them.
 
 use stackweave_core::EventKind;
-use stackweave_recording::live::FixedKind;
-use stackweave_recording::{KindNumber, Recorder};
+
+use crate::live::FixedKind;
+use crate::{KindNumber, Recorder};
 
 /// A kind whose events have `WORDS` words: for events now, and for those at a given time.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,8 @@
 //!
 //! Hot file: neither allocates nor locks.
 
-use stackweave_recording::{KindNumber, Recorder};
-
-use crate::kinds::Kind;
+use crate::timing::kinds::Kind;
+use crate::{KindNumber, Recorder};
 
 /// The most ticks that an event can have.
 const LAST_TICK: u64 = u64::MAX >> 8;

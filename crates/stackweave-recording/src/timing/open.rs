@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use stackweave_core::RawFrame;
-use stackweave_recording::gaps;
 
-use crate::engine::Engine;
-use crate::token::Token;
-use crate::when::At;
+use crate::gaps;
+use crate::timing::engine::Engine;
+use crate::timing::token::Token;
+use crate::timing::when::At;
 
 /// The phases that a thread has open in one recording.
 #[derive(Debug, Default)]

@@ -1,4 +1,9 @@
-//! Recordings of phases, and what is read of them.
+//! Phases that are recorded as programs do, and what is read of them.
+
+mod forking;
+mod model;
+mod odd;
+mod trees;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,10 +12,10 @@ use std::sync::Arc;
 use stackweave_core::{FieldType, NoNames, RawFrame};
 use stackweave_profile::{AggregateOptions, CallStatistics, FunctionId, Profile, Statistics, aggregate};
 use stackweave_recording::clock::ClockSource;
+use stackweave_recording::timing::Timing;
 use stackweave_recording::{Options, ProcessRecording, Recorder, Recording};
 use stackweave_store::{StackTable, label};
 use stackweave_testkit::folder::Folder;
-use stackweave_timing::Timing;
 
 static STACKS: StackTable = StackTable::new();
 

@@ -2,10 +2,10 @@
 
 use std::thread;
 
+use stackweave_recording::timing::{Oddities, Outcome, Timing};
 use stackweave_testkit::folder::Folder;
-use stackweave_timing::{Oddities, Outcome, Timing};
 
-use crate::common::{Table, events, frame, options, stop_and_read, timing, timing_with, told};
+use super::{Table, events, frame, options, stop_and_read, timing, timing_with, told};
 
 /// Begins of these names, and ends where there is none, at these times.
 fn tell(timing: &Timing, steps: &[(u64, Option<&str>)]) {

@@ -4,7 +4,6 @@
 //! of queries, a tool that builds. They say when a phase begins and ends; phases nest on each thread.
 //!
 //! ```
-//! # #[cfg(all(target_os = "linux", not(stackweave_unsupported)))]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # use std::sync::Arc;
 //! # use stackweave_core::NoNames;
@@ -12,9 +11,9 @@
 //! # let folder = std::env::temp_dir().join(format!("stackweave-timing-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
 //! # let path = folder.join("plan.swv");
+//! use stackweave_recording::timing::{Outcome, Timing};
 //! use stackweave_recording::{Options, Recorder, Recording};
 //! use stackweave_store::{StackTable, label};
-//! use stackweave_timing::{Outcome, Timing};
 //!
 //! static STACKS: StackTable = StackTable::new();
 //!
@@ -36,25 +35,21 @@
 //! # std::fs::remove_dir_all(folder)?;
 //! # Ok(())
 //! # }
-//! # #[cfg(not(all(target_os = "linux", not(stackweave_unsupported))))]
-//! # fn main() {}
 //! ```
 //!
 //! What is begun here are begins and ends of the recording like any others, so every reader and export knows them. Statistics
 //! are made of them when they are read; here nothing is kept but what is open.
-#![forbid(unsafe_code)]
-#![cfg(all(target_os = "linux", not(stackweave_unsupported)))]
 
 mod at;
 mod engine;
 mod kinds;
 mod oddities;
 mod open;
-mod timing;
+mod recorder;
 mod token;
 mod when;
 
 pub use at::TimingAt;
 pub use oddities::Oddities;
-pub use timing::Timing;
+pub use recorder::Timing;
 pub use token::{Outcome, Token};

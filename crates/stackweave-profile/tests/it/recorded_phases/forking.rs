@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use stackweave_recording::timing::{Oddities, Outcome, Timing};
 use stackweave_testkit::child::in_own_process;
-use stackweave_timing::{Oddities, Outcome, Timing};
 
-use crate::common::{Table, events, frame, options, read, stop_and_read, timing_with};
+use super::{Table, events, frame, options, read, stop_and_read, timing_with};
 
 /// Forks, lets the child run `inside`, and waits for it.
 fn in_child(inside: impl FnOnce()) -> u32 {
@@ -37,7 +37,7 @@ fn forked(folder: &Path, tell: impl Fn(&Timing)) -> (Timing, u32) {
 
 #[test]
 fn a_child_goes_on_with_what_is_open() {
-    let name = "forking::a_child_goes_on_with_what_is_open";
+    let name = "recorded_phases::forking::a_child_goes_on_with_what_is_open";
     in_own_process(name, |folder| {
         let (timing, child) = forked(folder, |timing| {
             assert_eq!(timing.depth(), 2);
@@ -64,7 +64,7 @@ fn a_child_goes_on_with_what_is_open() {
 
 #[test]
 fn a_token_of_the_parent_closes_in_the_child() {
-    in_own_process("forking::a_token_of_the_parent_closes_in_the_child", |folder| {
+    in_own_process("recorded_phases::forking::a_token_of_the_parent_closes_in_the_child", |folder| {
         let timing = timing_with(options(folder.join("out.swv")));
         let outer = timing.at(0).push(frame("outer"));
         timing.at(10).push(frame("inner"));
@@ -84,7 +84,7 @@ fn a_token_of_the_parent_closes_in_the_child() {
 
 #[test]
 fn a_child_that_tells_nothing_has_no_file() {
-    let folder = in_own_process("forking::a_child_that_tells_nothing_has_no_file", |folder| {
+    let folder = in_own_process("recorded_phases::forking::a_child_that_tells_nothing_has_no_file", |folder| {
         let (timing, _) = forked(folder, |timing| assert_eq!(timing.depth(), 2));
         assert!(timing.at(20).pop() && timing.at(30).pop());
         stop_and_read(&timing);
@@ -94,7 +94,7 @@ fn a_child_that_tells_nothing_has_no_file() {
 
 #[test]
 fn a_child_with_nothing_open_tells_only_what_it_does() {
-    in_own_process("forking::a_child_with_nothing_open_tells_only_what_it_does", |folder| {
+    in_own_process("recorded_phases::forking::a_child_with_nothing_open_tells_only_what_it_does", |folder| {
         let timing = timing_with(options(folder.join("out.swv")));
         timing.at(0).push(frame("before"));
         timing.at(5).pop();

@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use stackweave_core::{RawFrame, StackId};
-use stackweave_recording::Recorder;
 
-use crate::at::TimingAt;
-use crate::engine::{self, About, Engine};
-use crate::oddities::Oddities;
-use crate::open::with_frames_of;
-use crate::token::{Outcome, Token};
-use crate::when::{At, Now};
+use crate::Recorder;
+use crate::timing::at::TimingAt;
+use crate::timing::engine::{self, About, Engine};
+use crate::timing::oddities::Oddities;
+use crate::timing::open::with_frames_of;
+use crate::timing::token::{Outcome, Token};
+use crate::timing::when::{At, Now};
 
 /// Phases of a program, recorded. Each thread has its own stack of open phases in each `Timing`.
 ///
@@ -130,7 +130,7 @@ impl Timing {
     }
 
     /// The same functions at a given time: so many nanoseconds after the beginning of a recording that was made with
-    /// [`ClockSource::Monotonic`](stackweave_recording::clock::ClockSource::Monotonic). The times of a thread should not go back.
+    /// [`ClockSource::Monotonic`](crate::clock::ClockSource::Monotonic). The times of a thread should not go back.
     pub fn at(&self, nanoseconds: u64) -> TimingAt<'_> {
         TimingAt { engine: &self.0, at: At::nanoseconds(nanoseconds) }
     }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stackweave_core::{RawFrame, StackId};
-use stackweave_recording::{Recorder, gaps};
 use stackweave_store::label;
 
-use crate::kinds::Kinds;
-use crate::oddities::Counters;
-use crate::open::{Open, with_open_of};
-use crate::token::{Outcome, Token};
-use crate::when::{Now, When};
+use crate::timing::kinds::Kinds;
+use crate::timing::oddities::Counters;
+use crate::timing::open::{Open, with_open_of};
+use crate::timing::token::{Outcome, Token};
+use crate::timing::when::{Now, When};
+use crate::{Recorder, gaps};
 
 /// More bytes of JSON are not recorded with a phase: they would not fit into a buffer, and the phase would be lost with them.
 pub(crate) const MOST_JSON: usize = 60_000;

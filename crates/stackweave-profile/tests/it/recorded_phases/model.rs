@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::thread;
 
+use stackweave_recording::timing::{Oddities, Outcome, Timing, Token};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
-use stackweave_timing::{Oddities, Outcome, Timing, Token};
 
-use crate::common::{Numbers, Table, frame, stop_and_read, timing};
+use super::{Numbers, Table, frame, stop_and_read, timing};
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const THREADS: usize = 3;

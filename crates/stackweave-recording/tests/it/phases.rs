@@ -1,17 +1,21 @@
 //! A warm push and a warm pop ask for no memory.
 
-use stackweave_recording::Options;
+use std::sync::Arc;
+
+use stackweave_core::NoNames;
+use stackweave_recording::timing::{Outcome, Timing};
+use stackweave_recording::{Options, Recorder};
+use stackweave_store::{StackTable, label};
 use stackweave_testkit::counting_allocator::requests;
 use stackweave_testkit::folder::Folder;
-use stackweave_timing::{Outcome, Timing};
 
-use crate::common::{frame, timing_with};
+static STACKS: StackTable = StackTable::new();
 
 /// Several buffers' worth.
 const MANY: usize = 100_000;
 
 fn tell_all(timing: &Timing, depth: usize) {
-    let work = frame("work");
+    let work = label("work", "phases.py", 1).unwrap();
     let outer = timing.push(work);
     timing.push_code(work, 12, 1);
     (0..depth).for_each(|_| _ = timing.push(work));
@@ -26,7 +30,10 @@ fn tell_all(timing: &Timing, depth: usize) {
 #[test]
 fn what_is_warm_asks_for_no_memory() {
     let folder = Folder::new();
-    let [first, second] = ["a.swv", "b.swv"].map(|name| timing_with(Options::new(folder.file(name))));
+    let [first, second] = ["a.swv", "b.swv"].map(|name| {
+        let recorder = Recorder::start(Options::new(folder.file(name)), &STACKS, Arc::new(NoNames)).unwrap();
+        Timing::new(recorder).unwrap()
+    });
     let depth = 100;
     tell_all(&first, depth);
     tell_all(&second, depth);
