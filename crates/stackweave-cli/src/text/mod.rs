@@ -8,6 +8,7 @@ mod place;
 mod rows;
 mod style;
 mod table;
+mod timed_calls;
 mod tree;
 mod values;
 
@@ -16,4 +17,5 @@ pub use flame::{FlameBox, FlameOptions, FlameShape, FlameTree, Palette, write_fl
 pub use heap::{HeapOptions, HeapView, write_heap};
 pub use phases::{PhaseSort, PhasesOptions, sorted_phases, write_phases};
 pub use table::{Sort, TableOptions, sorted_functions, write_table};
+pub use timed_calls::{TimedPlace, timed_calls_table};
 pub use tree::{TreeOptions, write_tree};
