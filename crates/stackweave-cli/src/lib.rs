@@ -41,7 +41,6 @@ mod run_python;
 mod safe_output;
 mod screen;
 mod selection;
-mod short_name;
 mod stacks;
 mod stacks_json;
 mod stacks_text;

@@ -56,6 +56,7 @@ mod script_frames;
 mod timed_calls;
 pub mod timing;
 mod trace_notes;
+pub mod usage;
 mod word_hash;
 
 pub use aggregate::{

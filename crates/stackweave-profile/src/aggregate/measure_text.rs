@@ -29,7 +29,8 @@ fn time(ns: f64) -> String {
 fn bytes(bytes: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let (mut value, mut unit) = (bytes, 0);
-    while value.abs() >= KIBI && unit + 1 < units.len() {
+    // What would be written as 1024 is 1.00 of the next unit.
+    while value.abs() >= KIBI - 0.5 && unit + 1 < units.len() {
         value /= KIBI;
         unit += 1;
     }
@@ -38,8 +39,8 @@ fn bytes(bytes: f64) -> String {
 
 fn digits(value: f64) -> String {
     match value.abs() {
-        below if below < 10.0 => format!("{value:.2}"),
-        below if below < 100.0 => format!("{value:.1}"),
+        below if below < 9.995 => format!("{value:.2}"),
+        below if below < 99.95 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
     }
 }
@@ -71,8 +72,9 @@ mod tests {
         let times = [0.0, 999.0, 1000.0, 15_249.0, 999_400.0, 12_345_678.0, 1.5e9, 3.6e12, -2500.0];
         let texts = ["0 ns", "999 ns", "1.00 us", "15.2 us", "999 us", "12.3 ms", "1.50 s", "3600 s", "-2.50 us"];
         assert_eq!(times.map(|ns| Measure::WallTime.text(ns)), texts);
-        let sizes = [0.0, 1023.0, 1024.0, 1_500_000.0, -2048.0].map(|size| Measure::LiveBytes.text(size));
-        assert_eq!(sizes, ["0 B", "1023 B", "1.00 KiB", "1.43 MiB", "-2.00 KiB"]);
+        let sizes = [0.0, 1023.0, 1024.0, 10_235.0, 102_395.0, 1_048_575.0, 1_500_000.0, -2048.0];
+        let texts = ["0 B", "1023 B", "1.00 KiB", "10.0 KiB", "100 KiB", "1.00 MiB", "1.43 MiB", "-2.00 KiB"];
+        assert_eq!(sizes.map(|size| Measure::LiveBytes.text(size)), texts);
         let counts = [0.0, 999.0, 1000.0, 1_234_567.0, -1000.0, 1.5].map(|number| Measure::Samples.text(number));
         assert_eq!(counts, ["0", "999", "1,000", "1,234,567", "-1,000", "1.5"]);
     }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 const OPERATORS: [&str; 12] = ["<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "()", "<", ">"];
 
-/// A name of more than `width` letters without what its templates and parameters are, then without its outer scopes.
-pub(crate) fn shorten(name: &str, width: usize) -> Cow<'_, str> {
+/// Returns a name of more than `width` letters without what its templates and parameters are, then without its outer scopes.
+pub fn shorten(name: &str, width: usize) -> Cow<'_, str> {
     if name.chars().count() <= width {
         return Cow::Borrowed(name);
     }
