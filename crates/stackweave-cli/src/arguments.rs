@@ -11,7 +11,9 @@ use crate::live::Live;
 use crate::screen::ColourChoice;
 use crate::stacks::Stacks;
 use crate::text::{HeapView, PhaseSort, Sort};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use stackweave_core::FrameKind;
 use stackweave_export::SizeLimit;
 
 /// Record what a Python program does, and show what it cost: Python and native code in one stack.
@@ -362,8 +364,8 @@ pub(crate) struct Part {
     #[arg(long, value_name = "PATTERN")]
     pub(crate) hide: Vec<String>,
     /// Only frames of this kind
-    #[arg(long, value_enum, value_name = "KIND")]
-    pub(crate) kind: Vec<Kind>,
+    #[arg(long, value_name = "KIND", value_parser = frame_kind())]
+    pub(crate) kind: Vec<FrameKind>,
 }
 
 /// Processes, threads and times.
@@ -403,13 +405,10 @@ pub(crate) enum Counted {
     Temporary,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Kind {
-    Python,
-    Native,
-    Script,
-    Extra,
-    Label,
+/// A kind of frames, by its name; the one that most people want is listed first.
+fn frame_kind() -> impl TypedValueParser<Value = FrameKind> {
+    let names = PossibleValuesParser::new(["python", "native", "script", "extra", "label"]);
+    names.try_map(|name| FrameKind::from_name(&name).ok_or("no kind of frames"))
 }
 
 /// A number of seconds, or with a unit.
