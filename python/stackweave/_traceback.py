@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from ._native import Frame, Traceback
 
-WIDEST_NAME = 60
 WIDEST_PLACE = 40
 WHOLE = "end of stack"
 
@@ -83,4 +82,4 @@ def _native_row(frame: Frame) -> tuple[str, str, str]:
     marks = [basename(frame.module)] if frame.module else []
     if frame.inlined:
         marks.append("inlined")
-    return shorten(frame.name, WIDEST_NAME), place, f"[{', '.join(marks)}]" if marks else ""
+    return shorten(frame.name), place, f"[{', '.join(marks)}]" if marks else ""

@@ -106,6 +106,7 @@ fn usage_tree(py: Python<'_>, measure: String, stacks: Vec<Used<'_>>, all: bool)
 
 /// A long name of C++ or Rust without what its templates and parameters are, then without its outer scopes.
 #[pyfunction]
+#[pyo3(signature = (name, width=60))]
 fn shorten(name: &str, width: usize) -> String {
     stackweave_cli::text::shorten(name, width).into_owned()
 }

@@ -1,5 +1,5 @@
 //! Recordings of memory that are made up: events, and a snapshot of what a ledger says about them.
-#![expect(missing_docs, missing_debug_implementations, reason = "what a test records is named as what happens")]
+#![expect(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "tests name what happens")]
 
 use stackweave_core::{Allocator, EventKind, RawFrame};
 use stackweave_recording::ProcessRecording;
