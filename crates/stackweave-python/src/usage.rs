@@ -201,6 +201,7 @@ impl PyUsageTree {
         text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "written with few digits")]
     fn __repr__(&self) -> String {
         let name = self.node().function().unwrap_or(&self.whole.1);
         let size = size_text(self.node().total as f64);

@@ -8,7 +8,7 @@ use stackweave_profile::{TimedCalls, TimedFunction};
 /// A function as `pstats` knows it: file, line and name.
 pub type TimedPlace = (String, i64, String);
 
-/// Returns the functions as PyTorch prints them, those that took longest first, and a line of sums. `places` are those of
+/// Returns the functions as `PyTorch` prints them, those that took longest first, and a line of sums. `places` are those of
 /// their numbers.
 pub fn timed_calls_table(calls: &TimedCalls, places: &[TimedPlace]) -> String {
     let line = "-".repeat(80);

@@ -83,7 +83,7 @@ mod tests {
         };
         let inside = ["alloc", "grow", "inflate"].map(|name| of(name, "libz.so.1"));
         let other = ["helper", "entry"].map(|name| of(name, "ext.so"));
-        let stack = [&inside[..], &other, &[main.clone()]].concat();
+        let stack = [&inside[..], &other, std::slice::from_ref(&main)].concat();
         assert_eq!(names(&stack), ["alloc", "inflate", "entry", "main"]);
         let through = ["a", "b", "c", "d", "binding"].map(|name| of(name, &format!("lib{name}.so")));
         assert_eq!(names(&[&through[..], &[main]].concat()), ["binding", "main"]);

@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn all_frames_are_in_it_where_that_is_wanted() {
-        let frames = vec![native("list_resize", "libpython3.12.so.1.0"), stacks()[2].frames[0].clone()];
+        let frames = vec![native("list_resize", "libpython3.12.so.1.0"), Arc::clone(&stacks()[2].frames[0])];
         let stacks = [StackUsage { frames, bytes: 8, blocks: 1 }];
         assert_eq!([false, true].map(|all| UsageTree::of(&stacks, all).nodes().len()), [2, 3]);
     }

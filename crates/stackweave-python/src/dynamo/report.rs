@@ -110,7 +110,9 @@ impl<'py> Report<'py> {
     pub(super) fn content(&self) -> PyResult<u64> {
         let mut hasher = DefaultHasher::new();
         self.calls.hash(&mut hasher);
-        self.keys.iter().try_for_each(|key| PyResult::Ok(hasher.write_isize(key.hash()?)))?;
+        for key in self.keys.iter() {
+            hasher.write_isize(key.hash()?);
+        }
         Ok(hasher.finish())
     }
 }
