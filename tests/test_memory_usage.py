@@ -3,9 +3,8 @@
 import unittest
 
 import stackweave
-from stackweave._memory_usage import seen_frames
 from stackweave._memory_views import MemoryViews
-from stackweave._native import _rebuild_frame
+from stackweave._native import _rebuild_frame, seen_frames
 from stackweave._sizes import count_text, duration_text, size_text
 from tests.support import run_on_oldest_and_newest
 

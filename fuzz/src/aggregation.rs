@@ -2,11 +2,13 @@
 
 use std::io::sink;
 
+use stackweave_cli::text::{
+    DiffOptions, FlameOptions, FlameShape, FlameTree, Palette, PhasesOptions, TableOptions, TreeOptions, write_diff,
+    write_phases, write_table, write_tree,
+};
 use stackweave_profile::timing::read_timing;
 use stackweave_profile::{
-    AggregateOptions, Diff, DiffOptions, EveryMeasure, FlameOptions, FlameShape, FlameTree, Grouping, Measure, Palette,
-    PhasesOptions, Profile, Statistics, TableOptions, TreeOptions, View, aggregate, write_diff, write_phases,
-    write_table, write_tree,
+    AggregateOptions, Diff, EveryMeasure, Grouping, Measure, Profile, Statistics, View, aggregate,
 };
 use stackweave_recording::Recording;
 
@@ -75,7 +77,7 @@ fn check_texts(profile: &Profile) {
     write_tree(&mut sink(), profile, &TreeOptions::default()).unwrap();
     let options = FlameOptions { width: 80, palette: Palette::default() };
     let shape = FlameShape { least: options.least(view.total()), ..FlameShape::default() };
-    stackweave_profile::write_flame(&mut sink(), &FlameTree::of(&view, &shape), &options).unwrap();
+    stackweave_cli::text::write_flame(&mut sink(), &FlameTree::of(&view, &shape), &options).unwrap();
 }
 
 fn every_measure(recording: &Recording, options: &AggregateOptions) {

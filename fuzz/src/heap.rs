@@ -2,11 +2,11 @@
 
 use std::io::sink;
 
+use stackweave_cli::text::{HeapOptions, HeapView, write_heap};
 use stackweave_profile::memory::{
     DeviceUsage, Figures, MemoryQuery, MemoryUsage, UsageSource, add_figures, read_devices, read_history, read_report,
     read_timeline, read_usage, top_stacks,
 };
-use stackweave_profile::{HeapOptions, HeapView, write_heap};
 use stackweave_recording::{ProcessRecording, Recording};
 use stackweave_testkit::random::Random;
 

@@ -44,6 +44,7 @@ try:
         StartError,
         StateError,
         Traceback,
+        UsageTree,
         Watchdog,
         __version__,
         capture,
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from ._memory import Memory, allocation_traceback, memory
     from ._memory_devices import DeviceMemory, DeviceMoment, DevicePool, DeviceState, FailedRequest
     from ._memory_tags import memory_tag
-    from ._memory_tree import UsageTree
     from ._memory_usage import FunctionUsage, Usage, UsageRow
     from ._memory_views import GroupUsage, MemoryTotals, SizeClass
     from ._reading import FunctionCost
@@ -170,7 +170,6 @@ _LATER = {
     "FunctionUsage": "_memory_usage",
     "Usage": "_memory_usage",
     "UsageRow": "_memory_usage",
-    "UsageTree": "_memory_tree",
     "RecordedMemory": "_reading_memory",
     "CallerCost": "_reading_timing",
     "PhaseCost": "_reading_timing",

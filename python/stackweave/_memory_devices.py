@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ._native import usage_frames
 from ._printable import printable
 from ._sizes import count_text, duration_text, size_text
 
@@ -198,14 +199,11 @@ def _pool_lines(pools: list[DevicePool]) -> Iterator[str]:
 
 
 def _failed_lines(failed: FailedRequest) -> Iterator[str]:
-    from ._memory_text import frame_text, without_insides
-    from ._memory_usage import seen_frames
-
     asked = f"{size_text(failed.size)} asked for, {size_text(failed.free)} free"
     yield f"  out of memory {duration_text(failed.time)} after the start: {asked}"
-    frames = list(without_insides(seen_frames(failed.frames)))
+    frames = usage_frames(failed.frames)
     for frame in frames[:FRAMES]:
-        yield f"    by {frame_text(frame)}"
+        yield f"    by {frame}"
     if len(frames) > FRAMES:
         yield f"    and {count_text(len(frames) - FRAMES, 'more caller')}"
 

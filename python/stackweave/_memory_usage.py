@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._memory_tree import UsageTree, tree_of
+from . import _native
 from ._sizes import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ._native import Frame
-
-#: Modules whose frames say nothing about who wanted memory.
-_INTERPRETERS = re.compile(r"libpython.*\.so.*|python[\d.]*[tdmu]*|libstackweave.*|_native\..*")
-_STARTERS = re.compile(r"_start|__libc_start_.*|start_thread|(__)?clone3?")
-_OWN_FILES = __file__.rpartition("/")[0] + "/"
-#: Runs what is recorded inside of a larger program, which is of no interest.
-_ENTRANCE = _OWN_FILES + "_entrance.py"
+    from ._native import Frame, UsageTree
 
 
 class UsageRow(NamedTuple):
@@ -39,7 +31,7 @@ class UsageRow(NamedTuple):
     @property
     def frame(self) -> Frame | None:
         """The innermost frame that is not the interpreter's."""
-        return next(iter(seen_frames(self.stack)), None)
+        return next(iter(_native.seen_frames(self.stack)), None)
 
     @property
     def function(self) -> str | None:
@@ -111,27 +103,20 @@ class Usage:
 
     def top(self, limit: int | None = None) -> list[FunctionUsage]:
         """What each function has taken, those that took most themselves first; at most limit of them."""
-        functions: dict[tuple[str, str | None, int | None], list[int]] = {}
-        for row in self.rows:
-            keys = [_key_of(frame) for frame in seen_frames(row.stack)] or [("?", None, None)]
-            for key in set(keys):
-                functions.setdefault(key, [0, 0, 0])[1] += row.bytes
-            functions[keys[0]][0] += row.bytes
-            functions[keys[0]][2] += row.blocks
-        costs = [FunctionUsage(*key, *values) for key, values in functions.items()]
-        costs.sort(key=lambda cost: (cost.own, cost.total), reverse=True)
-        return costs[:limit]
+        return [FunctionUsage(*cost) for cost in _native.usage_top(self._stacks())[:limit]]
 
     def tree(self, *, all: bool = False) -> UsageTree:
         """Who called whom, down to those who took memory. The interpreter's frames are left out, unless all is True."""
-        stacks = ((row.stack if all else tuple(seen_frames(row.stack)), row.bytes, row.blocks) for row in self.rows)
-        return tree_of(self.name, stacks)
+        return _native.usage_tree(self.name, self._stacks(), all)
 
     def table(self, limit: int = 10, depth: int = 6) -> str:
         """The stacks that took most as a table, with so many frames of each. str() is the same."""
         from ._memory_text import usage_table
 
         return usage_table(self, limit, depth)
+
+    def _stacks(self) -> list[tuple[tuple[Frame, ...], int, int]]:
+        return [(row.stack, row.bytes, row.blocks) for row in self.rows]
 
     def __str__(self) -> str:
         return self.table()
@@ -147,27 +132,8 @@ class _Figures(NamedTuple):
     is_estimate: bool
 
 
-def seen_frames(stack: Iterable[Frame]) -> Iterator[Frame]:
-    """Those that say who wanted memory: not the interpreter's, nor ours."""
-    for frame in stack:
-        if frame.kind == "native":
-            if _INTERPRETERS.fullmatch(frame.module or "") or _STARTERS.fullmatch(frame.name):
-                continue
-        elif frame.kind == "python":
-            name = frame.filename or ""
-            if name == _ENTRANCE:
-                return
-            if name.startswith(("<frozen importlib", "<frozen runpy", _OWN_FILES)):
-                continue
-        yield frame
-
-
 def _frames_of(stack: Any) -> tuple[Frame, ...]:
     return () if stack is None else tuple(stack.frames)
-
-
-def _key_of(frame: Frame) -> tuple[str, str | None, int | None]:
-    return frame.qualname or frame.name, frame.filename or frame.module, frame.first_line
 
 
 for _public in (UsageRow, FunctionUsage, Usage):

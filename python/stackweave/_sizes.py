@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-
-def size_text(size: float) -> str:
-    """12 B, 1.50 KiB, 640 MiB: as the command shows them."""
-    sign, size = ("-", -size) if size < 0 else ("", size)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1023.5 or unit == "TiB":
-            break
-        size /= 1024
-    places = 0 if unit == "B" or size >= 99.95 else 1 if size >= 9.995 else 2
-    return f"{sign}{size:.{places}f} {unit}"
+from ._native import size_text as size_text
 
 
 def count_text(number: int, noun: str) -> str:

@@ -9,12 +9,13 @@ from os.path import basename
 from traceback import FrameSummary, StackSummary
 from typing import TYPE_CHECKING
 
+from ._native import shorten
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from ._native import Frame, Traceback
 
-WIDEST_NAME = 60
 WIDEST_PLACE = 40
 WHOLE = "end of stack"
 
@@ -82,48 +83,3 @@ def _native_row(frame: Frame) -> tuple[str, str, str]:
     if frame.inlined:
         marks.append("inlined")
     return shorten(frame.name), place, f"[{', '.join(marks)}]" if marks else ""
-
-
-def shorten(name: str, width: int = WIDEST_NAME) -> str:
-    """A long C++ or Rust name without what its templates and parameters are, then without its outer scopes."""
-    if len(name) <= width:
-        return name
-    name = _without_brackets(name)
-    return name if len(name) <= width else "..." + name[3 - width :]
-
-
-def _without_brackets(name: str) -> str:
-    """Each outermost pair of brackets after the first character, emptied; `operator<` and the like stay."""
-    kept: list[str] = []
-    depth = 0
-    position = 0
-    while position < len(name):
-        symbol = _operator_at(name, position)
-        if symbol and depth == 0:
-            kept.append(symbol)
-        elif not symbol:
-            symbol = name[position]
-            if symbol in "<(" and position > 0:
-                if depth == 0:
-                    kept.append(symbol + "...")
-                depth += 1
-            elif symbol in ">)" and depth > 0 and name[position - 1] != "-":
-                depth -= 1
-            if depth == 0:
-                kept.append(symbol)
-        position += len(symbol)
-    return "".join(kept)
-
-
-OPERATORS: Sequence[str] = ("<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "()", "<", ">")
-
-
-def _operator_at(name: str, position: int) -> str:
-    """The whole of `operator<` and the like, where it begins here."""
-    word = "operator"
-    if not name.startswith(word, position):
-        return ""
-    for symbol in OPERATORS:
-        if name.startswith(symbol, position + len(word)):
-            return word + symbol
-    return ""

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use stackweave_core::RawFrame;
+use stackweave_recording::timing::{Outcome, Timing};
 use stackweave_store::label;
-use stackweave_timing::{Outcome, Timing};
 
 use super::naive::{Listed, Totals};
 use crate::meter::thread_cpu_ns;

@@ -10,10 +10,10 @@ use stackweave_profile::{Frame, FrameKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum stackweave_kind {
-    /// Python code.
-    STACKWEAVE_KIND_PYTHON = 1,
     /// Machine code.
-    STACKWEAVE_KIND_NATIVE = 2,
+    STACKWEAVE_KIND_NATIVE = 1,
+    /// Python code.
+    STACKWEAVE_KIND_PYTHON = 2,
     /// Code of another interpreter: a registered source's.
     STACKWEAVE_KIND_SCRIPT = 3,
     /// What the generated code of the Python frame inside it was made from.
@@ -21,6 +21,22 @@ pub enum stackweave_kind {
     /// A name that somebody gave to what happens, and not code.
     STACKWEAVE_KIND_LABEL = 5,
 }
+
+const _: () = {
+    let known = [
+        stackweave_kind::STACKWEAVE_KIND_NATIVE,
+        stackweave_kind::STACKWEAVE_KIND_PYTHON,
+        stackweave_kind::STACKWEAVE_KIND_SCRIPT,
+        stackweave_kind::STACKWEAVE_KIND_EXTRA,
+        stackweave_kind::STACKWEAVE_KIND_LABEL,
+    ];
+    assert!(known.len() == FrameKind::ALL.len());
+    let mut at = 0;
+    while at < known.len() {
+        assert!(known[at] as u32 == FrameKind::ALL[at] as u32, "a kind has one number, in C and here");
+        at += 1;
+    }
+};
 
 impl From<FrameKind> for stackweave_kind {
     fn from(kind: FrameKind) -> Self {

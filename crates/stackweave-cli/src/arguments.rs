@@ -10,7 +10,10 @@ use crate::flame::Flame;
 use crate::live::Live;
 use crate::screen::ColourChoice;
 use crate::stacks::Stacks;
+use crate::text::{HeapView, PhaseSort, Sort};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use stackweave_core::FrameKind;
 use stackweave_export::SizeLimit;
 
 /// Record what a Python program does, and show what it cost: Python and native code in one stack.
@@ -140,8 +143,8 @@ pub(crate) struct Top {
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) number: usize,
     /// What the functions are ordered by
-    #[arg(long, value_enum, default_value_t = Order::Own)]
-    pub(crate) sort: Order,
+    #[arg(long, value_enum, default_value_t = Sort::Own)]
+    pub(crate) sort: Sort,
     /// Write JSON, for programs
     #[arg(long)]
     pub(crate) json: bool,
@@ -276,8 +279,8 @@ pub(crate) struct Heap {
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
     /// What is shown
-    #[arg(long, value_enum, default_value_t = Shown::Summary)]
-    pub(crate) view: Shown,
+    #[arg(long, value_enum, default_value_t = HeapView::Summary)]
+    pub(crate) view: HeapView,
     /// Write JSON, for programs
     #[arg(long)]
     pub(crate) json: bool,
@@ -297,28 +300,6 @@ pub(crate) struct Heap {
     pub(crate) part: Part,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Shown {
-    /// The most important of all that follows
-    Summary,
-    /// The stacks that had most when the program had most
-    Peak,
-    /// The stacks that took what was not freed
-    Leaks,
-    /// The stacks that took most of what was freed again soon
-    Temporary,
-    /// Blocks by size
-    Sizes,
-    /// Threads
-    Threads,
-    /// Tags
-    Tags,
-    /// A curve over time
-    Time,
-    /// The memory of devices: what was reserved, pools, and requests that failed
-    Devices,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct Phases {
     /// Recordings to look at, together
@@ -334,23 +315,10 @@ pub(crate) struct Phases {
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) number: usize,
     /// What the functions are ordered by
-    #[arg(long, value_enum, default_value_t = PhaseOrder::Own)]
-    pub(crate) sort: PhaseOrder,
+    #[arg(long, value_enum, default_value_t = PhaseSort::Own)]
+    pub(crate) sort: PhaseSort,
     #[command(flatten, next_help_heading = "What is looked at")]
     pub(crate) part: Part,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PhaseOrder {
-    /// What the function itself took
-    #[value(alias = "self")]
-    Own,
-    /// What it took with all that it began
-    Total,
-    /// How often it was begun
-    Calls,
-    /// How often it failed
-    Failed,
 }
 
 #[derive(Debug, Args)]
@@ -396,8 +364,8 @@ pub(crate) struct Part {
     #[arg(long, value_name = "PATTERN")]
     pub(crate) hide: Vec<String>,
     /// Only frames of this kind
-    #[arg(long, value_enum, value_name = "KIND")]
-    pub(crate) kind: Vec<Kind>,
+    #[arg(long, value_name = "KIND", value_parser = frame_kind())]
+    pub(crate) kind: Vec<FrameKind>,
 }
 
 /// Processes, threads and times.
@@ -437,24 +405,10 @@ pub(crate) enum Counted {
     Temporary,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Kind {
-    Python,
-    Native,
-    Script,
-    Extra,
-    Label,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Order {
-    /// What the function itself cost
-    #[value(name = "self")]
-    Own,
-    /// What it cost with all that it called
-    Total,
-    /// How often it was called
-    Calls,
+/// A kind of frames, by its name; the one that most people want is listed first.
+fn frame_kind() -> impl TypedValueParser<Value = FrameKind> {
+    let names = PossibleValuesParser::new(["python", "native", "script", "extra", "label"]);
+    names.try_map(|name| FrameKind::from_name(&name).ok_or("no kind of frames"))
 }
 
 /// A number of seconds, or with a unit.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stackweave_profile::{Diff as ProfileDiff, DiffOptions, Profile, write_diff};
+use stackweave_profile::{Diff as ProfileDiff, Profile};
 
 use crate::arguments::Diff;
 use crate::diff_gate::{Checked, Gate, Sides};
@@ -10,6 +10,7 @@ use crate::diff_json;
 use crate::failure::Failure;
 use crate::screen::{Screen, show, show_json};
 use crate::selection::Selected;
+use crate::text::{DiffOptions, write_diff};
 
 pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     let gate = Gate {

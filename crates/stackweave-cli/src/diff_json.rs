@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use stackweave_profile::{CallStatistics, Change, Cost, Diff, DiffNode, DiffOptions, FunctionDiff};
+use stackweave_profile::{CallStatistics, Change, Cost, Diff, DiffNode, FunctionDiff};
 
 use crate::diff_gate::{Sides, Verdict};
 use crate::json_values::{cost, function, unit};
+use crate::text::DiffOptions;
 
 /// Writes the functions, or the paths, that changed most, and what a gate has said.
 pub(crate) fn write(

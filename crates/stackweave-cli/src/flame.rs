@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use stackweave_profile::{FlameOptions, FlameShape, FlameTree, Pattern, write_flame};
+use stackweave_profile::Pattern;
 
 use crate::arguments::Selection;
 use crate::below::write_below;
 use crate::failure::Failure;
 use crate::flame_json;
 use crate::screen::{Screen, show, show_json};
+use crate::text::{FlameOptions, FlameShape, FlameTree, write_flame};
 
 #[derive(Debug, Args)]
 pub(crate) struct Flame {

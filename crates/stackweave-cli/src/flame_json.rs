@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use serde_json::json;
-use stackweave_profile::FlameTree;
 
 use crate::json_tree::{Nested, write_nested};
 use crate::json_values::{raw_unit, text};
+use crate::text::FlameTree;
 
 /// Readers of JSON have limits, and Python's takes some 990 that are nested; each level is two of them.
 pub(crate) const MOST_LEVELS: usize = 400;

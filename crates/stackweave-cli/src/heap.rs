@@ -1,14 +1,14 @@
 //! `stackweave heap`: how much memory a program took, who took it, and what is left.
 
 use stackweave_profile::memory::{MemoryQuery, MemoryReport, has_no_history, read_report};
-use stackweave_profile::{HeapOptions, HeapView, write_heap};
 use stackweave_symbolize::{Options, Symbolizer};
 
-use crate::arguments::{Heap, Shown};
+use crate::arguments::Heap;
 use crate::failure::Failure;
 use crate::heap_json;
 use crate::progress::Progress;
 use crate::screen::{Screen, show, show_json};
+use crate::text::{HeapOptions, HeapView, write_heap};
 
 pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     let recording = arguments.part.extent.recording(&arguments.recordings)?;
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     report.add_devices(recording.processes(), &query, Some(&symbolizer)).map_err(Failure::new)?;
     let is_all = query.range.is_none() && !query.chooses_rows();
     let has_devices = report.devices.len() > 1 || !report.device_memory.is_empty();
-    if arguments.view == Shown::Devices && report.device_memory.is_empty() {
+    if arguments.view == HeapView::Devices && report.device_memory.is_empty() {
         return Err(Failure::new("no memory of a device was recorded; stackweave.torch.cuda_memory records it"));
     }
     let has_device = arguments.device.is_none_or(|device| report.has_device(device.into()));
@@ -40,13 +40,8 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     let mut remarks = recording.report();
     remarks.append(&mut report.remarks);
     let Screen { width, colour, .. } = Screen::of_output();
-    let options = HeapOptions {
-        view: arguments.view.into(),
-        limit: arguments.number,
-        frames: arguments.part.view(),
-        width,
-        colour,
-    };
+    let options =
+        HeapOptions { view: arguments.view, limit: arguments.number, frames: arguments.part.view(), width, colour };
     if arguments.json {
         show_json(|out| heap_json::write(out, &report, &options, &remarks))
     } else {
@@ -62,21 +57,5 @@ fn why_nothing(device: Option<u32>, report: &MemoryReport) -> String {
         (None, Some(remark)) if is_of_memory => remark.trim_end_matches('.').to_owned(),
         (None, _) if is_of_memory => "no allocations are in the recording".to_owned(),
         (None, _) => "no allocations were recorded; stackweave memory records them".to_owned(),
-    }
-}
-
-impl From<Shown> for HeapView {
-    fn from(shown: Shown) -> Self {
-        match shown {
-            Shown::Summary => Self::Summary,
-            Shown::Peak => Self::Peak,
-            Shown::Leaks => Self::Leaks,
-            Shown::Temporary => Self::Temporary,
-            Shown::Sizes => Self::Sizes,
-            Shown::Threads => Self::Threads,
-            Shown::Tags => Self::Tags,
-            Shown::Time => Self::Time,
-            Shown::Devices => Self::Devices,
-        }
     }
 }

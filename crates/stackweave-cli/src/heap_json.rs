@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
+use stackweave_profile::Profile;
 use stackweave_profile::memory::{Figures, MemoryReport, NamedFigures, ProcessMemory, StackRow, Totals, top_stacks};
-use stackweave_profile::{HeapOptions, HeapView, Profile};
 
 use crate::heap_json_devices;
+use crate::text::{HeapOptions, HeapView};
 
 /// Writes what a view shows; the summary has all of it. Times are seconds since the recording began.
 pub(crate) fn write(

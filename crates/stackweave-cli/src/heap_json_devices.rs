@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 use stackweave_profile::memory::{
     DeviceMemory, DevicePoint, DeviceState, MemoryReport, OutOfMemory, PoolHistory, PoolState, pool_name, top_stacks,
 };
-use stackweave_profile::{HeapOptions, Profile, View};
+use stackweave_profile::{Profile, View};
 
 use crate::heap_json::{frames, seconds};
+use crate::text::HeapOptions;
 
 /// What is known of each device: of all of them, whichever is looked at.
 pub(crate) fn devices(report: &MemoryReport, options: &HeapOptions) -> Value {

@@ -1,6 +1,7 @@
 //! The `stackweave` command: records programs, and shows what is in a recording and what it cost.
 //!
-//! The Rust binary and the command of the Python package are this one function, [`run`].
+//! The Rust binary and the command of the Python package are this one function, [`run`]. What it writes for people about
+//! profiles is [`text`], which the Python package prints, too.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -40,10 +41,10 @@ mod run_python;
 mod safe_output;
 mod screen;
 mod selection;
-mod short_name;
 mod stacks;
 mod stacks_json;
 mod stacks_text;
+pub mod text;
 mod top;
 mod tree;
 mod tree_json;

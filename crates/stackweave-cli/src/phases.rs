@@ -1,15 +1,16 @@
 //! `stackweave phases`: what phases took, in all and in each run.
 
+use stackweave_profile::AggregateOptions;
 use stackweave_profile::timing::read_timing;
-use stackweave_profile::{AggregateOptions, PhaseSort, PhasesOptions, write_phases};
 use stackweave_recording::Missing;
 use stackweave_symbolize::{Options, Symbolizer};
 
-use crate::arguments::{PhaseOrder, Phases};
+use crate::arguments::Phases;
 use crate::failure::Failure;
 use crate::phases_json;
 use crate::progress::Progress;
 use crate::screen::{Screen, show, show_json};
+use crate::text::{PhasesOptions, write_phases};
 
 pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
     let recording = arguments.part.extent.recording(&arguments.recordings)?;
@@ -40,27 +41,11 @@ pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
         remarks.push("No phases here.".to_owned());
     }
     let Screen { width, colour, .. } = Screen::of_output();
-    let options = PhasesOptions {
-        sort: arguments.sort.into(),
-        limit: Some(arguments.number),
-        only_runs: arguments.runs,
-        width,
-        colour,
-    };
+    let options =
+        PhasesOptions { sort: arguments.sort, limit: Some(arguments.number), only_runs: arguments.runs, width, colour };
     if arguments.json {
         return show_json(|out| phases_json::write(out, &report, &options, &remarks));
     }
     remarks.extend(report.problems());
     show(&remarks, |out| write_phases(out, &report, &options))
-}
-
-impl From<PhaseOrder> for PhaseSort {
-    fn from(order: PhaseOrder) -> Self {
-        match order {
-            PhaseOrder::Own => Self::Own,
-            PhaseOrder::Total => Self::Total,
-            PhaseOrder::Calls => Self::Calls,
-            PhaseOrder::Failed => Self::Failed,
-        }
-    }
 }

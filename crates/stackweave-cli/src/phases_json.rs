@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use stackweave_profile::timing::{CallerRow, PhaseRow, RunPhase, RunRow, TimingReport};
-use stackweave_profile::{CallStatistics, FunctionId, PhasesOptions};
+use stackweave_profile::{CallStatistics, FunctionId};
+
+use crate::text::{PhasesOptions, sorted_phases};
 
 /// Writes all runs, and all functions unless only runs are wanted. Times are seconds.
 pub(crate) fn write(
@@ -13,7 +15,7 @@ pub(crate) fn write(
     options: &PhasesOptions,
     remarks: &[String],
 ) -> io::Result<()> {
-    let phases = report.sorted(options.sort);
+    let phases = sorted_phases(report, options.sort);
     let mut whole = json!({
         "total": seconds(report.total_ns),
         "runs": report.runs.iter().map(|of| run(report, of)).collect::<Vec<_>>(),

@@ -6,10 +6,10 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use clap::ValueEnum;
-use stackweave_profile::Palette;
 
 use crate::failure::Failure;
 use crate::safe_output::{Content, SafeOutput, say};
+use crate::text::Palette;
 
 /// When colours are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

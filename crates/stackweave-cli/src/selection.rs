@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use stackweave_core::EventKind;
 use stackweave_profile::memory;
-use stackweave_profile::{AggregateOptions, Filter, FrameKind, Measure, Pattern, Profile, View, aggregate};
+use stackweave_profile::{AggregateOptions, Filter, Measure, Pattern, Profile, View, aggregate};
 use stackweave_recording::{Missing, ProcessRecording, Recording};
 use stackweave_symbolize::{Options, Symbolizer};
 
-use crate::arguments::{Counted, Extent, Kind, Part, Selection};
+use crate::arguments::{Counted, Extent, Part, Selection};
 use crate::failure::Failure;
 use crate::opening::open;
 use crate::progress::Progress;
@@ -98,8 +98,8 @@ impl Part {
     /// How the profile is looked at.
     pub(crate) fn view(&self) -> View {
         let patterns = |texts: &[String]| texts.iter().filter_map(|text| text.parse::<Pattern>().ok()).collect();
-        let kinds = self.kind.iter().map(|kind| (*kind).into()).collect();
-        let filter = Filter { include: patterns(&self.only), exclude: patterns(&self.hide), kinds };
+        let (include, exclude) = (patterns(&self.only), patterns(&self.hide));
+        let filter = Filter { include, exclude, kinds: self.kind.clone() };
         View { show_all: self.all, filter }
     }
 
@@ -186,18 +186,6 @@ impl From<Counted> for Measure {
             Counted::Live => Self::LiveBytes,
             Counted::Peak => Self::PeakBytes,
             Counted::Temporary => Self::TemporaryBytes,
-        }
-    }
-}
-
-impl From<Kind> for FrameKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Python => Self::Python,
-            Kind::Native => Self::Native,
-            Kind::Script => Self::Script,
-            Kind::Extra => Self::Extra,
-            Kind::Label => Self::Label,
         }
     }
 }

@@ -7,8 +7,8 @@ use stackweave_core::{is_printable, printable, write_place};
 use stackweave_profile::{Frame, FrameKind, Measure, Origin, View};
 use stackweave_remote::{ProcessStacks, ThreadStack};
 
-use crate::short_name::shorten;
 use crate::stacks_json::module_path;
+use crate::text::shorten;
 
 /// Threads of a group that are named; the rest is counted.
 const NAMED: usize = 6;

@@ -3,29 +3,31 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use stackweave_profile::{CallStatistics, FunctionId, Profile, Sort, TableOptions, sorted_functions, write_table};
+use stackweave_profile::{CallStatistics, FunctionId, Profile};
 
-use crate::arguments::{Order, Top};
+use crate::arguments::Top;
 use crate::below::write_below;
 use crate::failure::Failure;
 use crate::json_values::{cost, function, share, unit};
 use crate::screen::{Screen, show, show_json};
+use crate::text::{Sort, TableOptions, sorted_functions, write_table};
 
 pub(crate) fn run(arguments: &Top) -> Result<(), Failure> {
     let selected = arguments.selection.profile(&arguments.recordings)?;
     let Screen { width, colour, .. } = Screen::of_output();
-    let sort = match arguments.sort {
-        Order::Own => Sort::Own,
-        Order::Total => Sort::Total,
-        Order::Calls => Sort::Calls,
-    };
     let view = arguments.selection.part.view();
     if arguments.json {
         let profile = selected.profile.view(&view);
-        return show_json(|out| write_json(out, &profile, (sort, arguments.number), &selected.remarks));
+        return show_json(|out| write_json(out, &profile, (arguments.sort, arguments.number), &selected.remarks));
     }
-    let options =
-        TableOptions { sort, limit: Some(arguments.number), width, view, colour, folder: std::env::current_dir().ok() };
+    let options = TableOptions {
+        sort: arguments.sort,
+        limit: Some(arguments.number),
+        width,
+        view,
+        colour,
+        folder: std::env::current_dir().ok(),
+    };
     show(&selected.remarks, |out| {
         write_table(out, &selected.profile, &options)?;
         write_below(out, &selected, &options.view)

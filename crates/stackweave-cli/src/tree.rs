@@ -1,11 +1,10 @@
 //! `stackweave tree`: who called whom.
 
-use stackweave_profile::{TreeOptions, write_tree};
-
 use crate::arguments::Tree;
 use crate::below::write_below;
 use crate::failure::Failure;
 use crate::screen::{Screen, show, show_json};
+use crate::text::{TreeOptions, write_tree};
 use crate::tree_json;
 
 pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {

@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use stackweave_profile::{NodeId, Profile, TreeOptions};
+use stackweave_profile::{NodeId, Profile};
 
 use crate::flame_json::MOST_LEVELS;
 use crate::json_tree::{Nested, write_nested};
 use crate::json_values::{cost, function, share, unit};
+use crate::text::TreeOptions;
 
 /// Writes the paths that the text shows, nested, the costliest first.
 pub(crate) fn write(

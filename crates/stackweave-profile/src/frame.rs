@@ -1,9 +1,10 @@
 //! A frame, named.
 
-use core::fmt;
 use std::sync::Arc;
 
 use stackweave_core::{Position, SourceLocation};
+
+pub use stackweave_core::FrameKind;
 
 /// How the name of a file ends inside of which a stack begins: see [`Frame::is_entrance`].
 const ENTRANCE: &str = "/stackweave/_entrance.py";
@@ -31,40 +32,6 @@ pub struct Frame {
     pub is_inlined: bool,
     /// The address that was captured; the same in all frames of a chain of inlined calls.
     pub address: Option<u64>,
-}
-
-/// What a frame is a frame of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FrameKind {
-    /// Python code.
-    Python,
-    /// Machine code.
-    Native,
-    /// Code of another interpreter.
-    Script,
-    /// What the generated code of the Python frame inside it was made from.
-    Extra,
-    /// A name that somebody gave to what happens, and not code.
-    Label,
-}
-
-impl FrameKind {
-    /// The kind in one word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Python => "python",
-            Self::Native => "native",
-            Self::Script => "script",
-            Self::Extra => "extra",
-            Self::Label => "label",
-        }
-    }
-}
-
-impl fmt::Display for FrameKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 impl Frame {

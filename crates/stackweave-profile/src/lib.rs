@@ -22,10 +22,10 @@
 //!
 //! What programs have recorded becomes a [`Profile`]: a tree of who called whom with calls, own and total cost, of one of
 //! several [`Measure`]s, for chosen threads and times. Everything else is made of that tree: [`Statistics`] by function in the
-//! terms of `cProfile`, a [`View`] without what its reader does not want to see, a [`Diff`] of two, and text.
+//! terms of `cProfile`, a [`View`] without what its reader does not want to see, and a [`Diff`] of two.
 //!
 //! ```
-//! use stackweave_profile::{AggregateOptions, TreeOptions, aggregate, write_tree};
+//! use stackweave_profile::{AggregateOptions, Statistics, aggregate};
 //! use stackweave_recording::Recording;
 //! use stackweave_symbolize::{Options, Symbolizer};
 //!
@@ -34,7 +34,9 @@
 //! let symbolizer = Symbolizer::new(Options::default());
 //! let options = AggregateOptions::default();
 //! let profile = aggregate(recording.processes(), &options, Some(&symbolizer), &mut |_bytes| {})?.merged();
-//! write_tree(&mut std::io::stdout(), &profile, &TreeOptions::default())?;
+//! for (id, cost) in Statistics::of(&profile).functions() {
+//!     println!("{} {} calls", profile.functions().function(id).full_name(), cost.calls);
+//! }
 //! # Ok(())
 //! # }
 //! ```
@@ -51,9 +53,10 @@ mod module_history;
 mod native_frames;
 mod resolver;
 mod script_frames;
-mod text;
+mod timed_calls;
 pub mod timing;
 mod trace_notes;
+pub mod usage;
 mod word_hash;
 
 pub use aggregate::{
@@ -67,10 +70,6 @@ pub use json::write_json;
 pub use resolver::Resolver;
 pub use script_frames::place_scripts;
 pub use stackweave_core::{Names, Part, Pattern};
-pub use text::{
-    DiffOptions, FlameBox, FlameOptions, FlameShape, FlameTree, HeapOptions, HeapView, Palette, PhaseSort,
-    PhasesOptions, Sort, TableOptions, TreeOptions, sorted_functions, write_diff, write_flame, write_heap,
-    write_phases, write_table, write_tree,
-};
+pub use timed_calls::{TimedCall, TimedCalls, TimedFunction, is_edge_open};
 pub use trace_notes::TraceNotes;
 pub use word_hash::WordMap;

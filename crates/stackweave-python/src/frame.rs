@@ -167,10 +167,8 @@ type OwnedNames = (String, String, Option<String>, Option<String>, Option<String
 pub(crate) fn rebuild_frame(names: OwnedNames, numbers: Numbers) -> PyResult<PyFrame> {
     let (kind, name, qualname, filename, module) = names;
     let (line, end_line, column, end_column, first_line, is_inlined, address) = numbers;
-    let kinds = [FrameKind::Python, FrameKind::Native, FrameKind::Script, FrameKind::Extra, FrameKind::Label];
-    let kind = kinds.into_iter().find(|known| known.as_str() == kind);
-    let kind =
-        kind.ok_or_else(|| PyValueError::new_err("a frame of an unknown kind: the pickle is of another version"))?;
+    let kind = FrameKind::from_name(&kind)
+        .ok_or_else(|| PyValueError::new_err("a frame of an unknown kind: the pickle is of another version"))?;
     let frame = Frame {
         kind,
         name: name.into(),

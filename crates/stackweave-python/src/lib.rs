@@ -38,6 +38,7 @@ mod traceback_answers;
 mod traceback_object;
 mod traceback_type;
 mod type_object;
+mod usage;
 mod watching;
 
 use std::ffi::CStr;
@@ -69,6 +70,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     memory::add_to(module)?;
     dynamo::add_to(module)?;
     timing::add_to(module)?;
+    usage::add_to(module)?;
     capture_functions::add_to(module)?;
     module.add_function(wrap_pyfunction!(frame::rebuild_frame, module)?)?;
     module.add_function(wrap_pyfunction!(traceback_answers::rebuild_traceback, module)?)?;

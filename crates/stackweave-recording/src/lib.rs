@@ -6,6 +6,7 @@
 //! | `file` | the format: blocks, what they hold, both ways | no I/O |
 //! | `live` | recording: a buffer for each thread, one writer, what happens when it is slow | hot |
 //! | `read` | opening files and folders, what is missing in them, their events as a stream | |
+//! | `timing` | phases that a program records itself, a stack of open ones for each thread | hot |
 //!
 //! # Recording
 //!
@@ -74,6 +75,10 @@ mod origin;
 
 #[forbid(unsafe_code)]
 pub mod read;
+
+#[cfg(all(target_os = "linux", not(stackweave_unsupported)))]
+#[forbid(unsafe_code)]
+pub mod timing;
 
 #[cfg(all(target_os = "linux", not(stackweave_unsupported)))]
 pub use live::{

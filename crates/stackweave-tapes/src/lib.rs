@@ -5,7 +5,10 @@
     reason = "a recording that cannot be made must fail the test"
 )]
 
+pub mod devices;
+pub mod memory;
 mod native_names;
+pub mod phases;
 
 use std::collections::BTreeMap;
 use std::path::Path;

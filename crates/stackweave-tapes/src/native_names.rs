@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use stackweave_recording::file::{BlockHeader, BlockKind, NameKind, RecordedFrame, write_block};
+use stackweave_core::FrameKind;
+use stackweave_recording::file::{BlockHeader, BlockKind, RecordedFrame, write_block};
 
 use super::recording;
 
@@ -46,7 +47,7 @@ pub(super) fn write_native_names(names: &BTreeMap<u64, Vec<NativeName>>, out: &m
         put(&mut told, number.into());
         put(&mut told, chain.len() as u64);
         for name in chain {
-            told.extend([NameKind::Native as u8, HAS_LINE | if name.is_inlined { IS_INLINED } else { 0 }]);
+            told.extend([FrameKind::Native as u8, HAS_LINE | if name.is_inlined { IS_INLINED } else { 0 }]);
             put(&mut told, string(&name.name));
             put(&mut told, string(&name.filename));
             put(&mut told, name.line.into());

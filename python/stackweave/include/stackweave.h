@@ -123,10 +123,10 @@ typedef enum stackweave_stop {
 
 // What a frame is a frame of.
 typedef enum stackweave_kind {
-  // Python code.
-  STACKWEAVE_KIND_PYTHON = 1,
   // Machine code.
-  STACKWEAVE_KIND_NATIVE = 2,
+  STACKWEAVE_KIND_NATIVE = 1,
+  // Python code.
+  STACKWEAVE_KIND_PYTHON = 2,
   // Code of another interpreter: a registered source's.
   STACKWEAVE_KIND_SCRIPT = 3,
   // What the generated code of the Python frame inside it was made from.

@@ -63,8 +63,9 @@ export interface ThreadInfo {
   name: string;
 }
 
-export const KINDS = ["python", "native", "script", "extra", "label"] as const;
-export type Kind = (typeof KINDS)[number];
+/** The kinds of frames at their numbers, which are those of recordings. */
+export const KINDS = [undefined, "native", "python", "script", "extra", "label"] as const;
+export type Kind = NonNullable<(typeof KINDS)[number]>;
 export const ORIGINS = ["program", "library", "interpreter"] as const;
 export type Origin = (typeof ORIGINS)[number];
 

@@ -11,5 +11,6 @@ mod outputs;
 mod phases;
 mod report;
 mod terminal;
+mod text;
 mod untrusted;
 mod wild_recordings;

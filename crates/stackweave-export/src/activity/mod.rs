@@ -21,7 +21,7 @@ pub(crate) use kinds::{Kinds, text_of};
 pub(crate) use live::{LiveMemory, Piece};
 pub(crate) use memory::{Given, Held, Taken};
 pub(crate) use named::{NamedProcess, NamedThread};
-pub(crate) use visit::{losses, visit, visit_process, visit_thread};
+pub(crate) use visit::{visit, visit_process, visit_thread};
 
 /// Something that a thread has begun.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use stackweave_core::Role;
-use stackweave_recording::file::Lost;
 use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
@@ -285,7 +284,7 @@ impl<'t, 'f> Visit<'t, 'f> {
     fn place_of(&mut self, process: usize, recording: &ProcessRecording, number: u32) -> usize {
         let Self { places, threads, .. } = self;
         *places.entry((process, number)).or_insert_with(|| {
-            threads.push(Thread { process, number, losses: losses(recording, number), ..Thread::default() });
+            threads.push(Thread { process, number, losses: recording.loss_ticks(number), ..Thread::default() });
             threads.len() - 1
         })
     }
@@ -314,12 +313,4 @@ fn what<'e>(kind: &Kind, timed: &TimedEvent<'_>, tag: u32) -> What<'e> {
         },
         _ => What::Instant { frame: kind.frame(event), stack: kind.stack(event), details: details() },
     }
-}
-
-/// Where events of a thread are missing, in ticks, the last place first.
-pub(crate) fn losses(process: &ProcessRecording, thread: u32) -> Vec<u64> {
-    let at = |lost: &Lost| if lost.first_ticks == 0 { lost.last_ticks } else { lost.first_ticks };
-    let mut losses: Vec<u64> = process.losses().iter().filter(|lost| lost.thread == thread).map(at).collect();
-    losses.sort_unstable_by_key(|ticks| core::cmp::Reverse(*ticks));
-    losses
 }

@@ -5,7 +5,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use stackweave_recording::file::{Event, EventBuffer, Lost};
+use stackweave_recording::file::{Event, EventBuffer};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 use stackweave_store::ledger::Figures;
 
@@ -234,7 +234,7 @@ impl<'a> Collector<'a> {
             self.groups.push(GroupCosts::new(own, self.range.clone()));
             self.groups.len() - 1
         });
-        Thread { number, group: Some(group), open: OpenSpans::default(), losses: losses(self.process, number) }
+        Thread { number, group: Some(group), open: OpenSpans::default(), losses: self.process.loss_ticks(number) }
     }
 
     fn finish(mut self, missing: Missing) -> Collected {
@@ -285,12 +285,4 @@ impl GroupCosts {
 
 fn place(stack: u32, thread: &Thread) -> Place {
     if stack == 0 { Place::Span(thread.open.innermost()) } else { Place::Stack(stack) }
-}
-
-/// Where events of a thread are missing, in ticks, the last place first.
-pub(crate) fn losses(process: &ProcessRecording, thread: u32) -> Vec<u64> {
-    let at = |lost: &Lost| if lost.first_ticks == 0 { lost.last_ticks } else { lost.first_ticks };
-    let mut losses: Vec<u64> = process.losses().iter().filter(|lost| lost.thread == thread).map(at).collect();
-    losses.sort_unstable_by_key(|ticks| core::cmp::Reverse(*ticks));
-    losses
 }

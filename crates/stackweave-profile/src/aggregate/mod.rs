@@ -8,6 +8,7 @@ mod every_measure;
 mod function;
 mod kinds;
 mod measure;
+mod measure_text;
 mod memory_costs;
 mod options;
 mod origin;
@@ -21,7 +22,7 @@ mod statistics;
 mod view;
 
 pub use call_tree::{CallTree, Children, Cost, Node, NodeId};
-pub(crate) use collector::{GroupCosts, losses};
+pub(crate) use collector::GroupCosts;
 pub use diff::{Change, Diff, DiffNode, FunctionDiff};
 pub use every_measure::{EveryMeasure, MeasuredProfile};
 pub use function::{FrameIndex, Function, FunctionId, FunctionModule, FunctionTable, ProfileFrame};

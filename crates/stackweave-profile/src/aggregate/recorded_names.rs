@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackweave_core::{CodeAddress, Module, ModuleList};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::{Dictionary, NameKind, RecordedFrame, RecordedName, Start};
+use stackweave_recording::file::{Dictionary, RecordedFrame, RecordedName, Start};
 use stackweave_symbolize::Symbolizer;
 
 use crate::frame::{Frame, FrameKind};
@@ -190,13 +190,6 @@ impl Strings<'_> {
     }
 
     fn frame(&mut self, name: &RecordedName, recorded: Option<&RecordedFrame>) -> Frame {
-        let kind = match name.kind {
-            NameKind::Native => FrameKind::Native,
-            NameKind::Python => FrameKind::Python,
-            NameKind::Script => FrameKind::Script,
-            NameKind::Extra => FrameKind::Extra,
-            NameKind::Label => FrameKind::Label,
-        };
         let native = match recorded {
             Some(RecordedFrame::Native { address, module }) => (Some(address.address()), *module),
             _ => (None, None),
@@ -209,7 +202,7 @@ impl Strings<'_> {
             module: name.module.or(native.1).and_then(|module| self.module(module)),
             is_inlined: name.is_inlined,
             address: native.0,
-            ..Frame::named(kind, self.text(name.name))
+            ..Frame::named(name.kind, self.text(name.name))
         }
     }
 }

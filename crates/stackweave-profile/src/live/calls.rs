@@ -3,13 +3,11 @@
 //! Hot file: an event costs what it costs in a profile of the whole recording.
 
 use stackweave_core::EventKind;
-use stackweave_recording::file::{EventBuffer, Lost};
+use stackweave_recording::file::EventBuffer;
 use stackweave_recording::read::FollowBlocks;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use crate::aggregate::{
-    Counted, GroupCosts, Kinds, Measure, OpenSpans, Profile, RecordedNames, Seen, SpanTree, losses,
-};
+use crate::aggregate::{Counted, GroupCosts, Kinds, Measure, OpenSpans, Profile, RecordedNames, Seen, SpanTree};
 use crate::live::names::NativeNames;
 use crate::memory::{MemoryEvent, MemoryKinds};
 use crate::word_hash::WordMap;
@@ -75,7 +73,7 @@ impl LiveCalls {
         while let Some(block) = blocks.next_block(process, until)? {
             let number = block.thread();
             let place = *by_number.entry(number).or_insert_with(|| {
-                threads.push(Thread { open: OpenSpans::default(), losses: losses(process, number) });
+                threads.push(Thread { open: OpenSpans::default(), losses: process.loss_ticks(number) });
                 threads.len() - 1
             });
             take_in((block, process), kinds, (spans, &mut threads[place]), counted);
@@ -87,10 +85,9 @@ impl LiveCalls {
     }
 
     fn learn_losses(&mut self, process: &ProcessRecording) {
-        let at = |lost: &Lost| if lost.first_ticks == 0 { lost.last_ticks } else { lost.first_ticks };
         for lost in &process.losses()[self.losses_known..] {
             if let Some(thread) = self.by_number.get(&lost.thread).map(|place| &mut self.threads[*place]) {
-                thread.losses.push(at(lost));
+                thread.losses.push(lost.ticks());
                 thread.losses.sort_unstable_by_key(|ticks| core::cmp::Reverse(*ticks));
             }
         }

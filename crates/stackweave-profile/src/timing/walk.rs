@@ -13,7 +13,7 @@ use super::attributes;
 use super::kinds::{Begun, Ending, TimingKinds, Told};
 use super::open_run::{OpenRun, RunSums, Spent};
 use super::phase_facts::PhaseFacts;
-use crate::aggregate::{AggregateOptions, losses};
+use crate::aggregate::AggregateOptions;
 use crate::word_hash::WordMap;
 
 /// What the phases of a process are like, by the numbers of frames in its recording.
@@ -273,7 +273,7 @@ impl Walk<'_> {
             return *place;
         }
         let is_asked_for = self.options.takes(self.process.dictionary().thread(number));
-        let losses = losses(self.process, number);
+        let losses = self.process.loss_ticks(number);
         self.threads.push(Thread { number, is_asked_for, losses, ..Thread::default() });
         self.by_number.insert(number, self.threads.len() - 1);
         self.threads.len() - 1

@@ -3,10 +3,9 @@
 use stackweave_core::Allocator;
 use stackweave_profile::memory::{DeviceHistory, DevicePoint, DeviceState, OutOfMemory, PoolState, read_devices};
 use stackweave_recording::ProcessRecording;
+use stackweave_tapes::devices::{DeviceStep, DeviceTape};
+use stackweave_tapes::memory::{MemoryTape, Step};
 use stackweave_tapes::span;
-
-use crate::common::devices::{DeviceStep, DeviceTape};
-use crate::common::memory::{MemoryTape, Step};
 
 fn devices(process: &ProcessRecording) -> Vec<DeviceHistory> {
     read_devices(process, None, &mut |_| {}).unwrap()

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use stackweave_profile::memory::{DeviceHistory, DevicePoint, read_devices};
+use stackweave_tapes::devices::{DeviceStep, DeviceTape};
 use stackweave_testkit::random::Random;
-
-use crate::common::devices::{DeviceStep, DeviceTape};
 
 const PAGE: u64 = 64;
 const POOLS: [u64; 3] = [0, 4, 1 << 63 | 2];

@@ -6,9 +6,9 @@ use stackweave_core::{Allocator, EventKind};
 use stackweave_profile::{AggregateOptions, EveryMeasure, Grouping, Measure, MeasuredProfile, aggregate};
 use stackweave_recording::ProcessRecording;
 use stackweave_store::ledger::LedgerOptions;
+use stackweave_tapes::memory::{MemoryTape, Step, header};
 use stackweave_tapes::{Tape, span};
 
-use crate::common::memory::{MemoryTape, Step, header};
 use crate::common::recording::paths;
 
 const OWN: i64 = EventKind::OWN_DEVICE;

@@ -9,11 +9,11 @@ use stackweave_profile::memory::{MemoryQuery, read_usage};
 use stackweave_profile::{AggregateOptions, Measure, View};
 use stackweave_recording::read::{Follower, Source};
 use stackweave_recording::{ProcessRecording, Recording};
+use stackweave_tapes::memory::{MemoryTape, Step};
 use stackweave_tapes::{Tape, span};
 use stackweave_testkit::growing_file::GrowingFile;
 use stackweave_testkit::random::Random;
 
-use crate::common::memory::{MemoryTape, Step};
 use crate::common::recording::{TapeExt as _, paths, profile};
 
 /// Shows a process each time that a piece of its file is there.
@@ -268,7 +268,7 @@ fn a_device_is_looked_at_where_there_is_nothing_else() {
 
 #[test]
 fn sums_without_a_history_are_those_that_were_written_last() {
-    let header = crate::common::memory::header(&[("recorder", "memory"), ("memory.mode", "aggregate")]);
+    let header = stackweave_tapes::memory::header(&[("recorder", "memory"), ("memory.mode", "aggregate")]);
     let mut tape = MemoryTape::with(&header, stackweave_store::ledger::LedgerOptions::default());
     let took = |address| Step::Take { address, size: 10, stack: vec![span("main")], by: Allocator::Malloc };
     tape.step(1, 10, &took(0x1000));

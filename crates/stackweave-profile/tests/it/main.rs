@@ -6,13 +6,11 @@
 mod aggregating;
 mod aggregating_memory;
 mod common;
-mod device_text;
+mod device_profiles;
 mod devices;
 mod devices_random;
 mod diffing;
 mod every_measure;
-mod flame_text;
-mod heap_text;
 mod hiding;
 mod json;
 mod like_cprofile;
@@ -23,11 +21,10 @@ mod memory_reads;
 mod modules;
 mod native;
 mod open_spans;
-mod phases_text;
 mod recorded_costs;
 mod recorded_names;
+mod recorded_phases;
 mod stacks;
-mod text;
 mod timing;
 mod timing_random;
 

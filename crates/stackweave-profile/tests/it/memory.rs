@@ -8,9 +8,9 @@ use stackweave_profile::memory::{
 use stackweave_profile::{AggregateOptions, Diff, Grouping, Measure};
 use stackweave_recording::ProcessRecording;
 use stackweave_store::ledger::LedgerOptions;
+use stackweave_tapes::memory::{MemoryTape, Step, header};
 use stackweave_tapes::{Tape, recording, span};
 
-use crate::common::memory::{MemoryTape, Step, header};
 use crate::common::recording::{path, paths, profile};
 
 const OWN: i64 = EventKind::OWN_DEVICE;

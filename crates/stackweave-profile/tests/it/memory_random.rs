@@ -6,10 +6,9 @@ use std::ops::Range;
 use stackweave_core::{Allocator, EventKind};
 use stackweave_profile::memory::{DeviceUsage, Figures, MemoryQuery, MemoryUsage, UsageSource, read_usage};
 use stackweave_store::ledger::LedgerOptions;
+use stackweave_tapes::memory::{MemoryTape, Step, header};
 use stackweave_tapes::span;
 use stackweave_testkit::random::Random;
-
-use crate::common::memory::{MemoryTape, Step, header};
 
 const NAMES: [&str; 5] = ["load", "step", "save", "grow", "parse"];
 const TAGS: [Option<&str>; 4] = [None, Some("step 1"), Some("step 2"), Some("warm up")];

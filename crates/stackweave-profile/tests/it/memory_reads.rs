@@ -10,9 +10,8 @@ use stackweave_profile::memory::{MemoryQuery, read_report, read_timeline, read_u
 use stackweave_profile::{AggregateOptions, Measure, aggregate};
 use stackweave_recording::Recording;
 use stackweave_recording::read::Source;
+use stackweave_tapes::memory::{MemoryTape, Step};
 use stackweave_tapes::span;
-
-use crate::common::memory::{MemoryTape, Step};
 
 /// A file that counts what is read of it.
 #[derive(Debug)]

@@ -4,9 +4,10 @@ use serde_json::json;
 use stackweave_profile::timing::read_timing;
 use stackweave_profile::{AggregateOptions, Filter, View};
 use stackweave_recording::file::Start;
+use stackweave_tapes::phases::{Phases, code};
 use stackweave_tapes::{Tape, span};
 
-use crate::common::timing::{Phases, check_equations, code, costs, edges, functions, name, phases, report, row};
+use crate::common::timing::{PhasesExt as _, check_equations, costs, edges, functions, name, phases, report, row};
 
 fn pair(from: &str, to: &str, costs: crate::common::timing::Costs) -> (String, String, crate::common::timing::Costs) {
     (from.to_owned(), to.to_owned(), costs)

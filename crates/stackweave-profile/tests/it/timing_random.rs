@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use stackweave_core::RawFrame;
 use stackweave_profile::AggregateOptions;
+use stackweave_tapes::phases::{Phases, code};
 use stackweave_tapes::span;
 use stackweave_testkit::random::Random;
 
-use crate::common::timing::{Costs, Phases, check_equations, code, edges, functions, name, own_times, phases, report};
+use crate::common::timing::{Costs, check_equations, edges, functions, name, own_times, phases, report};
 
 const NAMES: [&str; 6] = ["a", "b", "c", "p", "q", "r"];
 

@@ -1,16 +1,14 @@
 //! What a state prints and saves.
 
-use core::cmp::Reverse;
-use core::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict};
 
 use super::prof_file::read_graph;
-use super::report::{Report, seconds};
+use super::report::Report;
 use super::state::DynamoProfilerState;
 
 type State<'a, 'py> = &'a Bound<'py, DynamoProfilerState>;
@@ -108,7 +106,7 @@ pub(super) fn dump(state: State<'_, '_>, output_file: Option<PathBuf>, with_svg:
 }
 
 fn print_report(py: Python<'_>, report: &Report<'_>) -> PyResult<()> {
-    print(py, &raw_table(report)?)?;
+    print(py, &report.text()?)?;
     print(py, "\n=== Dynamo Profiler (pstats) ===")?;
     let stats = stats(py, report)?;
     stats.setattr("stream", py.import("sys")?.getattr("stdout")?)?;
@@ -134,33 +132,6 @@ fn save_and_say(state: State<'_, '_>, report: &Report<'_>, wanted: &Path, with_s
 
 fn instead_of(wanted: &Path, path: &Path) -> String {
     if path == wanted { String::new() } else { format!(" ({} is there already)", wanted.display()) }
-}
-
-/// The functions, those that took longest first, as torch prints them.
-pub(super) fn raw_table(report: &Report<'_>) -> PyResult<String> {
-    let mut rows: Vec<_> = report.functions().iter().collect();
-    rows.sort_by_key(|(_, row)| Reverse(row.cost.total));
-    let line = "-".repeat(80);
-    let mut text = format!(
-        "\n=== Aggregate Timings (raw) ===\n{:>8} {:>8} {:>12} {:>12}  function\n{line}\n",
-        "ncalls", "pcalls", "tottime", "cumtime"
-    );
-    let (mut own, mut total) = (0.0, 0.0);
-    for (key, row) in rows {
-        let times = [row.cost.own, row.cost.total].map(|ns| seconds(ns) * 1000.0);
-        own += times[0];
-        total += times[1];
-        let (file, line, name): (Bound<'_, PyString>, i64, Bound<'_, PyString>) = key.extract()?;
-        let (file, name) = (file.to_string_lossy(), name.to_string_lossy());
-        let file = file.rsplit('/').next().unwrap_or_default();
-        let (calls, primitive) = (row.cost.calls, row.cost.primitive_calls);
-        let (own, total) = (times[0], times[1]);
-        let _ = writeln!(text, "{calls:>8} {primitive:>8} {own:>10.2}ms {total:>10.2}ms  {name} ({file}:{line})");
-    }
-    let (timings, functions) = (report.timings, report.functions().len());
-    let _ = writeln!(text, "{line}\nTotal timings: {timings}, unique functions: {functions}");
-    let _ = write!(text, "Sum tottime: {own:.2}ms, Sum cumtime: {total:.2}ms");
-    Ok(text)
 }
 
 /// As Python does it: to whatever `sys.stdout` is now.

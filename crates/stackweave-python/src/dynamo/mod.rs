@@ -5,11 +5,10 @@
 
 mod dumping;
 mod entry;
-mod keyed;
+mod keys;
 mod open_places;
 mod prof_file;
 mod report;
-mod saved_files;
 mod state;
 mod timing;
 

@@ -8,12 +8,12 @@ use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
+use stackweave_store::output::NumberedFiles;
 
 use super::dumping;
 use super::entry::ProfilerStackEntry;
 use super::open_places::{OpenPlaces, place};
 use super::report::Report;
-use super::saved_files::SavedFiles;
 
 /// The timings of one compilation: torch's class of this name, with its methods and attributes.
 ///
@@ -26,7 +26,7 @@ pub(crate) struct DynamoProfilerState {
     #[pyo3(get, set)]
     stack: Py<PyList>,
     open: OpenPlaces,
-    pub(super) files: SavedFiles,
+    pub(super) files: NumberedFiles,
     /// What was printed last.
     pub(super) printed: Option<u64>,
     /// What was saved last, by the name that was asked for.
@@ -49,7 +49,7 @@ impl DynamoProfilerState {
             return Err(PyTypeError::new_err("DynamoProfilerState() takes no arguments"));
         }
         let [timings, stack] = [(); 2].map(|()| PyList::empty(py).unbind());
-        let files = SavedFiles::default();
+        let files = NumberedFiles::default();
         Ok(Self { timings, stack, open: OpenPlaces::new(py), files, printed: None, saved: HashMap::new() })
     }
 
@@ -132,7 +132,7 @@ impl DynamoProfilerState {
     ) -> PyResult<Bound<'py, PyAny>> {
         let report = Self::report(this)?;
         if print_raw {
-            dumping::print(this.py(), &dumping::raw_table(&report)?)?;
+            dumping::print(this.py(), &report.text()?)?;
         }
         if let Some(path) = output_file.filter(|path| !path.as_os_str().is_empty()) {
             dumping::save_for_caller(this, &report, &path)?;

@@ -14,7 +14,7 @@ use super::options::options_of;
 use super::{exec_hook, label_cache, this_process, thread_names, waiting};
 use crate::errors::Error;
 use crate::memory::{MemorySetting, setting_of};
-use crate::timing::{self, TimingState};
+use crate::timing::TimingState;
 
 /// What a recording leaves in the environment for other programs.
 const VARIABLE: &str = "STACKWEAVE_RECORDING";
@@ -220,7 +220,6 @@ impl Feed {
         label_cache::clear(py);
         if let Some(timing) = self.timing() {
             timing.stopped();
-            timing::clear(py);
         }
         tuple_of(py, &summary)
     }

@@ -22,7 +22,7 @@ mod waiting;
 pub(crate) use admission::{What, admit};
 pub(crate) use arguments::{Detail, details_of, flag, is, keywords};
 pub(crate) use feed::Feed;
-pub(crate) use label_cache::frame_of;
+pub(crate) use label_cache::{Place, frame_at, frame_of};
 pub(crate) use open_spans::{count as open_span_count, cut as cut_spans};
 pub(crate) use thread_names::{name_of_this_thread, name_threads};
 

@@ -10,8 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use stackweave_core::RawFrame;
 
-use super::label_cache::{Place, frame_of};
-use crate::recording::{Detail, details_of, flag, is, keywords};
+use crate::recording::{Detail, Place, details_of, flag, frame_at, is, keywords};
 
 type Object = *mut ffi::PyObject;
 
@@ -57,7 +56,7 @@ pub(super) unsafe fn phase(
         return unsafe { phase_with_keywords(function, values, positional, keys) };
     }
     // SAFETY: passed on to the caller.
-    unsafe { Ok((frame_of(given(values, positional))?, More::Nothing)) }
+    unsafe { Ok((frame_at(given(values, positional))?, More::Nothing)) }
 }
 
 /// # Safety
@@ -103,7 +102,7 @@ unsafe fn phase_with_keywords(
         return Err(PyTypeError::new_err(format!("{function}() missing 1 required argument: 'name'")));
     }
     // SAFETY: passed on to the caller.
-    let frame = unsafe { frame_of(place)? };
+    let frame = unsafe { frame_at(place)? };
     Ok((frame, more_of(py, &attributes)?))
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use stackweave_timing::Token;
+use stackweave_recording::timing::Token;
 
 /// One of them.
 #[derive(Debug)]

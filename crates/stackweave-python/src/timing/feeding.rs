@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCode;
 use pyo3::{Borrowed, ffi};
 use stackweave_core::RawFrame;
-use stackweave_timing::Outcome;
+use stackweave_recording::timing::Outcome;
 
 use super::arguments::{self, Ending, More};
 use super::phase::{How, Phase};

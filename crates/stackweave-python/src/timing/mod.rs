@@ -4,13 +4,11 @@ mod arguments;
 mod entries;
 mod feeding;
 mod feeding_methods;
-mod label_cache;
 mod looking;
 mod phase;
 mod state;
 mod tally;
 
-pub(crate) use label_cache::clear;
 pub(crate) use state::TimingState;
 
 use pyo3::prelude::*;

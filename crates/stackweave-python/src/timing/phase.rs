@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyGeneratorExit, PyStopAsyncIteration, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use stackweave_core::RawFrame;
-use stackweave_timing::Outcome;
+use stackweave_recording::timing::Outcome;
 
 use super::arguments::More;
 use super::entries::{Entries, Entry};

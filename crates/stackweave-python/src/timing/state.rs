@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use stackweave_core::{RawFrame, StackId};
 use stackweave_recording::Recorder;
-use stackweave_timing::{Outcome, Timing, Token};
+use stackweave_recording::timing::{Outcome, Timing, Token};
 
 use super::arguments::More;
 use super::tally::Tally;

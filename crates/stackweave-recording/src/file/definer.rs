@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stackweave_core::{Call, Module, ModuleList, Names, RawFrame, RawFrameKind, SourceLocation, StackId};
+use stackweave_core::{Call, FrameKind, Module, ModuleList, Names, RawFrame, RawFrameKind, SourceLocation, StackId};
 use stackweave_store::{StackTable, locate_label};
 
 use super::definition_runs::DefinitionRuns;
 use super::numbers::{Given, Numbers, StackNumbers};
 use super::pending::{Answered, Pending, PendingLine};
-use super::recorded::{NameKind, RecordedFrame, RecordedName, RecordedThread};
+use super::recorded::{RecordedFrame, RecordedName, RecordedThread};
 use super::transpose::Renumber;
 
 /// The longest string that is written; what is longer is cut.
@@ -90,19 +90,19 @@ impl Definer {
     /// Tells what was answered about frames that were met before.
     pub(super) fn describe(&mut self, answered: &Answered, out: &mut Vec<u8>) {
         for (frame, location) in &answered.scripts {
-            let name = self.name(NameKind::Script, location, out);
+            let name = self.name(FrameKind::Script, location, out);
             self.runs.names(*frame, &[name], out);
         }
         for (line, behind) in &answered.lines {
             let mut names = vec![line.name];
             for location in behind {
-                names.push(self.name(NameKind::Extra, location, out));
+                names.push(self.name(FrameKind::Extra, location, out));
             }
             self.runs.names(line.frame, &names, out);
         }
     }
 
-    fn name(&mut self, kind: NameKind, location: &SourceLocation, out: &mut Vec<u8>) -> RecordedName {
+    fn name(&mut self, kind: FrameKind, location: &SourceLocation, out: &mut Vec<u8>) -> RecordedName {
         RecordedName {
             kind,
             name: self.string(&location.name, out),
@@ -173,13 +173,13 @@ impl Asking<'_> {
         let (kind, location) = match frame.kind() {
             RawFrameKind::Native(_) => return,
             RawFrameKind::Script { .. } => return self.definer.pending.scripts.push((number, frame)),
-            RawFrameKind::Python { .. } => (NameKind::Python, self.names.locate(frame)),
-            RawFrameKind::Label(_) => (NameKind::Label, locate_label(frame)),
+            RawFrameKind::Python { .. } => (FrameKind::Python, self.names.locate(frame)),
+            RawFrameKind::Label(_) => (FrameKind::Label, locate_label(frame)),
         };
         let Some(location) = location else { return };
         let name = self.definer.name(kind, &location, self.out);
         self.definer.runs.names(number, &[name], self.out);
-        if let (NameKind::Python, Some(line)) = (kind, location.position.line) {
+        if let (FrameKind::Python, Some(line)) = (kind, location.position.line) {
             let filename = location.filename;
             self.definer.pending.lines.push(PendingLine { frame: number, name, filename, line });
         }

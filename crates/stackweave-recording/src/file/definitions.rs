@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use stackweave_core::{BuildId, CodeAddress, EventKind, Field, FieldType, Module, Position, Role};
+use stackweave_core::{BuildId, CodeAddress, EventKind, Field, FieldType, FrameKind, Module, Position, Role};
 
 use super::error::BlockError;
-use super::recorded::{NameKind, RecordedFrame, RecordedName, RecordedThread};
+use super::recorded::{RecordedFrame, RecordedName, RecordedThread};
 use super::varint::{Cursor, put, put_bytes, put_signed};
 
 /// What a run of definitions defines. One with another number is passed over.
@@ -161,7 +161,7 @@ pub(super) fn put_name(out: &mut Vec<u8>, name: &RecordedName) {
 }
 
 pub(super) fn name(rest: &mut Cursor<'_>) -> Result<RecordedName, BlockError> {
-    let kind = NameKind::from_number(rest.byte()?).ok_or(BlockError::Contradiction)?;
+    let kind = FrameKind::from_number(rest.byte()?).ok_or(BlockError::Contradiction)?;
     let mask = rest.byte()?;
     let (name, filename) = (rest.small()?, number(rest)?);
     let mut optional = |bit: u8| if mask & bit == 0 { Ok(None) } else { rest.small().map(Some) };

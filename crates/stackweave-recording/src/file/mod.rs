@@ -38,5 +38,5 @@ pub use nesting::{Nesting, OpenWord, open_kind};
 pub use number_map::{MAX_NUMBER, NumberMap, number_of};
 pub use pending::{Answered, Pending};
 pub use points::{End, EndReason, LossReason, Lost};
-pub use recorded::{NameKind, RecordedFrame, RecordedName, RecordedThread};
+pub use recorded::{RecordedFrame, RecordedName, RecordedThread};
 pub use start::{Mode, Start};

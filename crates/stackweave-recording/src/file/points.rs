@@ -21,6 +21,13 @@ pub struct Lost {
     pub last_ticks: u64,
 }
 
+impl Lost {
+    /// Returns the ticks from which on events are missing, as far as they are known.
+    pub const fn ticks(&self) -> u64 {
+        if self.first_ticks == 0 { self.last_ticks } else { self.first_ticks }
+    }
+}
+
 /// The end of a section, and what was counted until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {

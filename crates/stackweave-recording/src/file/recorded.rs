@@ -1,8 +1,6 @@
 //! What the numbers of a section stand for.
 
-use core::fmt;
-
-use stackweave_core::{CodeAddress, Position};
+use stackweave_core::{CodeAddress, FrameKind, Position};
 
 /// A frame, as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,7 +39,7 @@ pub enum RecordedFrame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordedName {
     /// What it is a name of.
-    pub kind: NameKind,
+    pub kind: FrameKind,
     /// The function.
     pub name: u32,
     /// The function with the classes and functions around it.
@@ -56,48 +54,6 @@ pub struct RecordedName {
     pub module: Option<u32>,
     /// Whether the call of this function was inlined into the next one's.
     pub is_inlined: bool,
-}
-
-/// What a name is a name of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum NameKind {
-    /// Machine code.
-    Native = 1,
-    /// Python code.
-    Python = 2,
-    /// Code of another interpreter.
-    Script = 3,
-    /// What the generated code of the Python frame before it was made from.
-    Extra = 4,
-    /// A name that somebody gave to what happens, and not code.
-    Label = 5,
-}
-
-impl NameKind {
-    const ALL: [Self; 5] = [Self::Native, Self::Python, Self::Script, Self::Extra, Self::Label];
-
-    /// The kind with this number.
-    pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u8 == number)
-    }
-
-    /// The kind in one word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Python => "python",
-            Self::Script => "script",
-            Self::Extra => "extra",
-            Self::Label => "label",
-        }
-    }
-}
-
-impl fmt::Display for NameKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 /// A thread of the process.

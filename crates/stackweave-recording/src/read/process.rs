@@ -77,6 +77,14 @@ impl ProcessRecording {
         &self.section.losses
     }
 
+    /// Returns at which ticks events of a thread are missing, the last ones first.
+    pub fn loss_ticks(&self, thread: u32) -> Vec<u64> {
+        let of_thread = self.losses().iter().filter(|lost| lost.thread == thread);
+        let mut ticks: Vec<u64> = of_thread.map(Lost::ticks).collect();
+        ticks.sort_unstable_by_key(|ticks| core::cmp::Reverse(*ticks));
+        ticks
+    }
+
     /// The last ticks of a thread's events, as their blocks say.
     pub fn last_ticks(&self, thread: u32) -> Option<u64> {
         let own = self.section.places.iter().filter(|place| place.thread == thread);

@@ -1,7 +1,7 @@
 //! Every event in is every event out, whatever the kinds, the values, the cuts between chunks and the threads.
 
-use stackweave_core::{CodeId, EventKind, ModuleList, Names, Position, RawFrame, SourceLocation};
-use stackweave_recording::file::{BlockKind, Encoded, Encoder, End, EndReason, NameKind};
+use stackweave_core::{CodeId, EventKind, FrameKind, ModuleList, Names, Position, RawFrame, SourceLocation};
+use stackweave_recording::file::{BlockKind, Encoded, Encoder, End, EndReason};
 
 use crate::common::{Process, Random, Threads, blocks, random_section, random_word, read, stack_table, tell_events};
 
@@ -104,9 +104,9 @@ fn what_lies_behind_a_line_is_told_once_somebody_knows() {
     let mut file = [out.definitions, out.events].concat();
     let names = |file: &[u8]| read(file).unwrap().0.names(1).iter().map(|name| name.kind).collect::<Vec<_>>();
     encoder.describe_pending(&Process::default(), &mut file);
-    assert_eq!(names(&file), [NameKind::Python]);
+    assert_eq!(names(&file), [FrameKind::Python]);
     encoder.describe_pending(&Process { has_extra_frames: true }, &mut file);
-    assert_eq!(names(&file), [NameKind::Python, NameKind::Extra, NameKind::Extra]);
+    assert_eq!(names(&file), [FrameKind::Python, FrameKind::Extra, FrameKind::Extra]);
     assert!(encoder.take_pending().is_empty());
 }
 

@@ -26,6 +26,7 @@ mod observing;
 mod old_files;
 mod opening;
 mod outputs;
+mod phases;
 mod reading;
 mod reading_memory;
 mod recorded;

@@ -19,7 +19,6 @@ use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use self::definitions::{Definitions, write_stack_number};
 use self::thread::{Opened, Place, Thread, depth};
-use crate::activity::losses;
 use crate::error::ExportError;
 use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
@@ -75,7 +74,7 @@ impl Process {
     fn event(&mut self, timed: &TimedEvent<'_>, range: &Range<u64>, lines: &mut Lines<'_>) -> io::Result<()> {
         let recording = self.recording.clone();
         let Some(kind) = recording.dictionary().kind(timed.event.kind) else { return Ok(()) };
-        let new_thread = || Thread { losses: losses(&recording, timed.thread), ..Thread::default() };
+        let new_thread = || Thread { losses: recording.loss_ticks(timed.thread), ..Thread::default() };
         let thread = self.threads.entry(timed.thread).or_insert_with(new_thread);
         let frame = number(kind, &timed.event, FieldType::Frame);
         let has_begun = if kind.role == Role::Open {

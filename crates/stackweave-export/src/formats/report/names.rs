@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use stackweave_profile::{FrameIndex, FrameKind, Function, FunctionTable, Origin};
+use stackweave_profile::{FrameIndex, Function, FunctionTable, Origin};
 
 use super::blocks::{Blocks, Columns};
 use crate::options::SourceText;
@@ -95,7 +95,7 @@ impl Names {
         columns.plain(names.into_iter());
         columns.plain(files.into_iter());
         columns.plain(functions.iter().map(|function| function.first_line.unwrap_or(0).into()));
-        columns.plain(functions.iter().map(|function| kind(function.kind)));
+        columns.plain(functions.iter().map(|function| function.kind as u64));
         columns.plain(functions.iter().map(|function| origin(function.origin)));
         columns.plain(modules.into_iter());
         columns.plain(paths.into_iter());
@@ -130,16 +130,6 @@ impl Strings {
 
     fn place_or_none(&mut self, text: Option<&str>) -> u64 {
         text.map_or(0, |text| self.place(text) + 1)
-    }
-}
-
-const fn kind(kind: FrameKind) -> u64 {
-    match kind {
-        FrameKind::Python => 0,
-        FrameKind::Native => 1,
-        FrameKind::Script => 2,
-        FrameKind::Extra => 3,
-        FrameKind::Label => 4,
     }
 }
 

@@ -1,7 +1,5 @@
 //! What the tests share: a process that is made up, and the real one.
 
-pub mod devices;
-pub mod memory;
 pub mod recording;
 pub mod timing;
 

@@ -89,9 +89,7 @@ fn measure_named(name: &str) -> PyResult<Measure> {
 }
 
 fn kind_named(name: &str) -> PyResult<FrameKind> {
-    let kinds = [FrameKind::Python, FrameKind::Native, FrameKind::Script, FrameKind::Extra, FrameKind::Label];
-    kinds.into_iter().find(|kind| kind.as_str() == name).ok_or_else(|| {
-        let known: Vec<_> = kinds.iter().map(|kind| kind.as_str()).collect();
-        PyValueError::new_err(format!("kinds may hold {}, but not {name:?}", known.join(", ")))
+    FrameKind::from_name(name).ok_or_else(|| {
+        PyValueError::new_err(format!("kinds may hold python, native, script, extra, label, but not {name:?}"))
     })
 }

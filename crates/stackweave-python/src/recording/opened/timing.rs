@@ -2,8 +2,9 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use stackweave_cli::text::{PhaseSort, PhasesOptions, sorted_phases, write_phases};
 use stackweave_profile::timing::{PhaseRow, RunRow, TimingReport, read_timing};
-use stackweave_profile::{CallStatistics, FunctionId, PhaseSort, PhasesOptions, write_phases};
+use stackweave_profile::{CallStatistics, FunctionId};
 
 use super::named_process::symbolizer;
 use super::profile::{ProfileOptions, aggregate_options};
@@ -44,7 +45,7 @@ pub(super) fn report(
 /// A row for each function, in the order of the fields of `PhaseCost`; the one that took longest itself first.
 pub(super) fn phases<'py>(py: Python<'py>, report: &TimingReport) -> PyResult<Bound<'py, PyList>> {
     let rows = PyList::empty(py);
-    for row in report.sorted(PhaseSort::Own) {
+    for row in sorted_phases(report, PhaseSort::Own) {
         rows.append(phase(py, report, row)?)?;
     }
     Ok(rows)

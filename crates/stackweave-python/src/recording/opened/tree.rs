@@ -5,10 +5,9 @@ use std::sync::Arc;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use stackweave_cli::text::{TreeOptions, write_tree};
 use stackweave_core::printable;
-use stackweave_profile::{
-    Children, Cost, Function, Measure, Node, NodeId, Profile, Statistics, TreeOptions, View, write_tree,
-};
+use stackweave_profile::{Children, Cost, Function, Measure, Node, NodeId, Profile, Statistics, View};
 
 use super::seconds;
 use crate::errors::Error;

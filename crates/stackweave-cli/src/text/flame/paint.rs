@@ -1,0 +1,122 @@
+//! A line of a flame graph, with colours or with lines around its boxes.
+
+use stackweave_profile::{FrameKind, Function, Origin};
+
+use crate::text::style::{Style, width};
+
+/// The colours that a terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Palette {
+    /// None: boxes have lines around them.
+    #[default]
+    Plain,
+    /// 256 that are fixed.
+    Fixed,
+    /// Any.
+    Full,
+}
+
+/// What a box is painted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Paint {
+    /// Red, green and blue.
+    full: [u8; 3],
+    /// The nearest of 256 colours.
+    fixed: u8,
+}
+
+/// Colours of the whole and of what is too narrow.
+pub(crate) const WHOLE: Paint = Paint { full: [200, 200, 205], fixed: 252 };
+pub(crate) const SMALL: Paint = Paint { full: [150, 150, 155], fixed: 247 };
+const PYTHON: [Paint; 4] = [
+    Paint { full: [255, 183, 77], fixed: 215 },
+    Paint { full: [255, 202, 110], fixed: 221 },
+    Paint { full: [250, 160, 85], fixed: 209 },
+    Paint { full: [240, 200, 130], fixed: 222 },
+];
+const NATIVE: [Paint; 4] = [
+    Paint { full: [120, 180, 235], fixed: 111 },
+    Paint { full: [145, 200, 240], fixed: 117 },
+    Paint { full: [130, 190, 215], fixed: 110 },
+    Paint { full: [165, 195, 245], fixed: 153 },
+];
+const LIBRARY: [Paint; 4] = [
+    Paint { full: [225, 205, 165], fixed: 187 },
+    Paint { full: [215, 195, 155], fixed: 180 },
+    Paint { full: [230, 215, 185], fixed: 223 },
+    Paint { full: [210, 200, 170], fixed: 186 },
+];
+const LABEL: [Paint; 4] = [
+    Paint { full: [150, 205, 150], fixed: 114 },
+    Paint { full: [170, 215, 150], fixed: 150 },
+    Paint { full: [140, 200, 170], fixed: 115 },
+    Paint { full: [185, 215, 170], fixed: 151 },
+];
+
+impl Paint {
+    /// By what a function is code of, and its name: the same name has the same colour everywhere.
+    pub(crate) fn of(function: &Function) -> Self {
+        let family = match (function.kind, function.origin) {
+            (FrameKind::Native, _) => NATIVE,
+            (FrameKind::Label | FrameKind::Extra, _) => LABEL,
+            (_, Origin::Library | Origin::Interpreter) => LIBRARY,
+            _ => PYTHON,
+        };
+        let sum =
+            function.full_name().bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        family[sum % family.len()]
+    }
+
+    fn background(self, palette: Palette) -> String {
+        let [red, green, blue] = self.full;
+        match palette {
+            Palette::Plain => String::new(),
+            Palette::Fixed => format!("\x1b[48;5;{}m", self.fixed),
+            Palette::Full => format!("\x1b[48;2;{red};{green};{blue}m"),
+        }
+    }
+}
+
+const BLACK: &str = "\x1b[38;5;16m";
+const GREY: &str = "\x1b[38;5;240m";
+const BACK: &str = "\x1b[0m";
+
+/// Puts a box of so many columns, one or more: a line at its left, the text, and its ground. `is_last` says that nothing
+/// touches it at its right, where one without colours has a line too.
+pub(crate) fn put_box(
+    line: &mut String,
+    (text, paint): (&str, Paint),
+    columns: usize,
+    is_last: bool,
+    palette: Palette,
+) {
+    let left = columns.saturating_sub(1 + width(text));
+    if palette == Palette::Plain {
+        let has_end = is_last && left > 0;
+        line.push('│');
+        line.push_str(text);
+        line.extend(std::iter::repeat_n('─', left - usize::from(has_end)));
+        line.push_str(if has_end { "│" } else { "" });
+        return;
+    }
+    line.push_str(&paint.background(palette));
+    line.push_str(GREY);
+    line.push('▏');
+    line.push_str(BLACK);
+    line.push_str(text);
+    line.extend(std::iter::repeat_n(' ', left));
+    line.push_str(BACK);
+}
+
+/// Puts a mark for boxes that are too narrow.
+pub(crate) fn put_small(line: &mut String, columns: usize, palette: Palette) {
+    let marks: String = std::iter::repeat_n('⋯', columns).collect();
+    if palette == Palette::Plain {
+        Style::Plain.put(line, &marks, false);
+        return;
+    }
+    line.push_str(&SMALL.background(palette));
+    line.push_str(GREY);
+    line.push_str(&marks);
+    line.push_str(BACK);
+}

@@ -1,0 +1,25 @@
+//! Profiles as text for people.
+
+mod diff;
+mod flame;
+mod heap;
+mod phases;
+mod place;
+mod rows;
+mod short_name;
+mod style;
+mod table;
+mod timed_calls;
+mod tree;
+mod usage;
+mod values;
+
+pub use diff::{DiffOptions, write_diff};
+pub use flame::{FlameBox, FlameOptions, FlameShape, FlameTree, Palette, write_flame};
+pub use heap::{HeapOptions, HeapView, write_heap};
+pub use phases::{PhaseSort, PhasesOptions, sorted_phases, write_phases};
+pub use short_name::shorten;
+pub use table::{Sort, TableOptions, sorted_functions, write_table};
+pub use timed_calls::{TimedPlace, timed_calls_table};
+pub use tree::{TreeOptions, write_tree};
+pub use usage::{UsageLines, usage_frames, usage_tree_text};

@@ -1,0 +1,119 @@
+//! The functions that phases are of.
+
+use std::cmp::Reverse;
+use std::io;
+
+use stackweave_profile::Measure;
+use stackweave_profile::timing::{PhaseRow, TimingReport};
+
+use super::{PhaseSort, Phases, counted};
+use crate::text::place::name_and_path;
+use crate::text::rows::{Cell, Layout, Row, write_rows};
+use crate::text::style::{Style, width};
+use crate::text::table::calls;
+use crate::text::tree::{count_text, float};
+use crate::text::values::{count, percentage, share};
+
+const HEADS: [&str; 11] =
+    ["calls", "self", "", "total", "", "self/call", "total/call", "failed", "left open", "bytecode", "ns/bytecode"];
+/// The columns that are left out first where there is not enough room for names.
+const GIVE_WAY: [usize; 8] = [6, 5, 4, 2, 8, 9, 10, 7];
+/// Names and their places need so many columns.
+const LEAST_NAMES: usize = 34;
+
+impl Phases<'_> {
+    pub(super) fn functions(&mut self) -> io::Result<()> {
+        let mut rows = sorted_phases(self.report, self.options.sort);
+        let hidden = self.options.limit.map_or(0, |limit| rows.len().saturating_sub(limit));
+        let functions = counted(rows.len(), "function", "functions");
+        let total = Measure::WallTime.text(float(self.report.total_ns));
+        rows.truncate(rows.len() - hidden);
+        self.head("Phases", &format!("{functions}, {total} in all"))?;
+        let mut rows: Vec<Row<11>> = rows.into_iter().map(|row| self.row(row)).collect();
+        let mut heads = HEADS;
+        for column in 7..11 {
+            if rows.iter().all(|row| row.numbers[column].0.is_empty()) {
+                leave_out(&mut heads, &mut rows, column);
+            }
+        }
+        for column in GIVE_WAY {
+            if self.options.width.is_some_and(|width| numbers_width(&rows, heads) + LEAST_NAMES > width) {
+                leave_out(&mut heads, &mut rows, column);
+            }
+        }
+        let layout = Layout { width: self.options.width, colour: self.options.colour, are_paths: true };
+        write_rows(self.out, heads, "function", &rows, layout)?;
+        if hidden > 0 { writeln!(self.out, "({hidden} more)") } else { Ok(()) }
+    }
+
+    fn row(&self, row: &PhaseRow) -> Row<11> {
+        let cost = row.statistics;
+        let shared = |ns: i64| {
+            let share = share(ns, self.report.total_ns);
+            let style = Style::of_share(share);
+            [(Measure::WallTime.text(float(ns)), style), (percentage(share), style)]
+        };
+        let each = |sum: i64, calls: u64| plain(per_call(sum, calls));
+        let ([own, own_share], [total, total_share]) = (shared(cost.own), shared(cost.total));
+        let (name, place) = name_and_path(self.report.functions.function(row.function), None);
+        Row {
+            numbers: [
+                plain(calls(cost)),
+                own,
+                own_share,
+                total,
+                total_share,
+                each(cost.own, cost.calls),
+                each(cost.total, cost.primitive_calls),
+                (count_text(row.failed), Style::Hot),
+                (count_text(row.left_open), Style::Warm),
+                plain(row.bytecode_count.map_or_else(String::new, count_text)),
+                plain(row.ns_per_bytecode().map_or_else(String::new, |ns| count(ns.round()))),
+            ],
+            guides: String::new(),
+            name: (name, Style::Plain),
+            place,
+        }
+    }
+}
+
+/// Returns the rows of a report, in this order.
+pub fn sorted_phases(report: &TimingReport, by: PhaseSort) -> Vec<&PhaseRow> {
+    let key = |row: &PhaseRow| {
+        let cost = row.statistics;
+        match by {
+            PhaseSort::Own => (cost.own, cost.total),
+            PhaseSort::Total => (cost.total, cost.own),
+            PhaseSort::Calls => (cost.calls.cast_signed(), cost.own),
+            PhaseSort::Failed => (row.failed.cast_signed(), cost.own),
+        }
+    };
+    let mut rows: Vec<&PhaseRow> = report.rows.iter().collect();
+    rows.sort_by_key(|row| (Reverse(key(row)), row.function));
+    rows
+}
+
+fn leave_out(heads: &mut [&str; 11], rows: &mut [Row<11>], column: usize) {
+    heads[column] = "";
+    for row in rows {
+        row.numbers[column].0.clear();
+    }
+}
+
+/// How many columns of the screen the numbers take, with what is between them.
+fn numbers_width(rows: &[Row<11>], heads: [&str; 11]) -> usize {
+    let of_column = |column: usize| {
+        let cells = rows.iter().map(|row| width(&row.numbers[column].0));
+        cells.chain([width(heads[column])]).max().filter(|width| *width > 0).map_or(0, |width| width + 2)
+    };
+    (0..11).map(of_column).sum()
+}
+
+fn plain(text: String) -> Cell {
+    (text, Style::Plain)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "written with few digits")]
+fn per_call(sum: i64, calls: u64) -> String {
+    if calls == 0 { String::new() } else { Measure::WallTime.text(float(sum) / calls as f64) }
+}

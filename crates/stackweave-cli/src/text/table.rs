@@ -1,0 +1,124 @@
+//! The functions that cost most.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use stackweave_profile::{CallStatistics, FunctionId, Measure, Profile, Statistics, View};
+
+use crate::text::place::name_and_path;
+use crate::text::rows::{Cell, Layout, Row, first, write_rows};
+use crate::text::style::Style;
+use crate::text::tree::{count_text, float};
+use crate::text::values::{percentage, share};
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Sort {
+    /// What the function itself cost
+    #[default]
+    #[value(name = "self")]
+    Own,
+    /// What it cost with all that it called
+    Total,
+    /// How often it was called
+    Calls,
+    /// By name
+    #[value(skip)]
+    Name,
+}
+
+/// What [`write_table`] shows of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableOptions {
+    /// What comes first.
+    pub sort: Sort,
+    /// How many functions.
+    pub limit: Option<usize>,
+    /// How many columns a line may have.
+    pub width: Option<usize>,
+    /// Which frames.
+    pub view: View,
+    /// Whether the colours of a terminal are used.
+    pub colour: bool,
+    /// Places are told as seen from this folder.
+    pub folder: Option<PathBuf>,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self { sort: Sort::Own, limit: Some(30), width: None, view: View::default(), colour: false, folder: None }
+    }
+}
+
+/// Writes one line for each function, as `pstats` does: calls (`total/primitive` under recursion), own and total cost, and
+/// these for each call if it is of time.
+pub fn write_table(out: &mut dyn Write, profile: &Profile, options: &TableOptions) -> io::Result<()> {
+    let profile = profile.view(&options.view);
+    let mut functions = sorted_functions(&profile, options.sort);
+    let hidden = options.limit.map_or(0, |limit| functions.len().saturating_sub(limit));
+    functions.truncate(functions.len() - hidden);
+    let rows: Vec<Row<7>> =
+        functions.iter().map(|(id, cost)| row(&profile, *id, *cost, options.folder.as_deref())).collect();
+    let heads = [profile.measure().counted(), "self", "", "total", "", "self/call", "total/call"];
+    let layout = Layout { width: options.width, colour: options.colour, are_paths: true };
+    if profile.measure() == Measure::WallTime {
+        write_rows(out, heads, "function", &rows, layout)?;
+    } else {
+        let rows: Vec<Row<5>> = rows.into_iter().map(Row::first).collect();
+        write_rows(out, first(heads), "function", &rows, layout)?;
+    }
+    if hidden > 0 { writeln!(out, "({hidden} more)") } else { Ok(()) }
+}
+
+/// Every function of a profile and what it cost, in this order.
+pub fn sorted_functions(profile: &Profile, by: Sort) -> Vec<(FunctionId, CallStatistics)> {
+    let mut functions: Vec<(FunctionId, CallStatistics)> = Statistics::of(profile).functions().collect();
+    let name = |id: FunctionId| profile.functions().function(id).full_name();
+    match by {
+        Sort::Own => functions.sort_by_key(|(id, cost)| (Reverse((cost.own, cost.total)), *id)),
+        Sort::Total => functions.sort_by_key(|(id, cost)| (Reverse((cost.total, cost.own)), *id)),
+        Sort::Calls => functions.sort_by_key(|(id, cost)| (Reverse((cost.calls, cost.own)), *id)),
+        Sort::Name => functions.sort_by(|(a, _), (b, _)| name(*a).cmp(name(*b)).then(a.cmp(b))),
+    }
+    functions
+}
+
+fn row(profile: &Profile, id: FunctionId, cost: CallStatistics, folder: Option<&Path>) -> Row<7> {
+    let (own, own_share) = cost_and_share(profile, cost.own);
+    let (total, total_share) = cost_and_share(profile, cost.total);
+    let each = |sum: i64, calls: u64| (per_call(profile, sum, calls), Style::Plain);
+    let (name, place) = name_and_path(profile.functions().function(id), folder);
+    Row {
+        numbers: [
+            (if profile.measure() == Measure::Calls { String::new() } else { calls(cost) }, Style::Plain),
+            own,
+            own_share,
+            total,
+            total_share,
+            each(cost.own, cost.calls),
+            each(cost.total, cost.primitive_calls),
+        ],
+        guides: String::new(),
+        name: (name, Style::Plain),
+        place,
+    }
+}
+
+/// `total/primitive` under recursion.
+pub(crate) fn calls(cost: CallStatistics) -> String {
+    let all = count_text(cost.calls);
+    if cost.calls == cost.primitive_calls { all } else { format!("{all}/{}", count_text(cost.primitive_calls)) }
+}
+
+fn cost_and_share(profile: &Profile, cost: i64) -> (Cell, Cell) {
+    let share = share(cost, profile.total());
+    let style = Style::of_share(share);
+    ((profile.measure().text(float(cost)), style), (percentage(share), style))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "written with few digits")]
+fn per_call(profile: &Profile, sum: i64, calls: u64) -> String {
+    if calls == 0 { String::new() } else { profile.measure().text(float(sum) / calls as f64) }
+}

@@ -1,0 +1,168 @@
+//! The call tree, indented.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use stackweave_profile::{Children, Measure, NodeId, Profile, View};
+
+use crate::text::place::name_and_place;
+use crate::text::rows::{Layout, Row, write_rows};
+use crate::text::style::{Style, width};
+use crate::text::values::{count, percentage, share};
+
+/// What [`write_tree`] shows of a profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TreeOptions {
+    /// How many levels.
+    pub max_depth: Option<usize>,
+    /// The least share of the whole, from 0 to 1, that a line of its own is for.
+    pub min_share: f64,
+    /// How many columns a line may have.
+    pub width: Option<usize>,
+    /// Which frames.
+    pub view: View,
+    /// Whether the colours of a terminal are used.
+    pub colour: bool,
+}
+
+impl Default for TreeOptions {
+    fn default() -> Self {
+        Self { max_depth: None, min_share: 0.005, width: None, view: View::default(), colour: false }
+    }
+}
+
+/// Writes the tree: for each path its total and own cost, its share of the whole, its calls; the costliest first.
+pub fn write_tree(out: &mut dyn Write, profile: &Profile, options: &TreeOptions) -> io::Result<()> {
+    let profile = profile.view(&options.view);
+    let mut lines = Lines { profile: &profile, children: profile.tree().children(), options, rows: Vec::new() };
+    lines.collect();
+    let rows = lines.rows;
+    let layout = Layout { width: options.width, colour: options.colour, are_paths: false };
+    write_rows(out, ["total", "share", "self", profile.measure().counted()], "function", &rows, layout)
+}
+
+/// Levels below this are not indented further.
+const DEEPEST: usize = 100;
+
+struct Lines<'a> {
+    profile: &'a Profile,
+    children: Children,
+    options: &'a TreeOptions,
+    rows: Vec<Row<4>>,
+}
+
+/// A line to come.
+enum Next {
+    Node { id: NodeId, depth: usize, before: String, branch: &'static str },
+    Others { count: usize, total: i64, guides: String },
+}
+
+impl Lines<'_> {
+    fn collect(&mut self) {
+        let mut waiting = Vec::new();
+        self.push_children(NodeId::ROOT, 0, "", &mut waiting);
+        while let Some(next) = waiting.pop() {
+            match next {
+                Next::Node { id, depth, before, branch } => {
+                    self.put_node(id, depth, &before, branch);
+                    let below = match branch {
+                        _ if depth >= DEEPEST => "",
+                        "" => "",
+                        "└─ " => "   ",
+                        _ => "│  ",
+                    };
+                    self.push_children(id, depth + 1, &format!("{before}{below}"), &mut waiting);
+                }
+                Next::Others { count, total, guides } => self.put_others(count, total, guides),
+            }
+        }
+        let hidden = self.profile.without_frame();
+        if hidden != 0 {
+            let mut row = self.row(hidden, hidden, String::new());
+            row.name = ("(outside of what is shown)".to_owned(), Style::Dim);
+            self.rows.push(row);
+        }
+    }
+
+    /// Puts what is below a node on the stack, so that the costliest is on top.
+    fn push_children(&self, id: NodeId, depth: usize, before: &str, waiting: &mut Vec<Next>) {
+        let tree = self.profile.tree();
+        let total = |id: &NodeId| tree.node(*id).cost.total;
+        let is_deep = self.options.max_depth.is_some_and(|most| depth >= most);
+        let whole = self.profile.total();
+        let is_great = |id: &NodeId| whole == 0 || share(total(id), whole).abs() >= self.options.min_share;
+        let is_shown = |id: &&NodeId| !is_deep && is_great(id);
+        let (mut shown, small): (Vec<NodeId>, Vec<NodeId>) = self.children.get(id).iter().partition(is_shown);
+        if !small.is_empty() {
+            let total = small.iter().map(total).fold(0, i64::saturating_add);
+            let guides = if depth == 0 { String::new() } else { format!("{before}└─ ") };
+            waiting.push(Next::Others { count: small.len(), total, guides });
+        }
+        shown.sort_by_key(|id| (Reverse(total(id)), *id));
+        let last = if small.is_empty() { shown.last().copied() } else { None };
+        for id in shown.into_iter().rev() {
+            let branch = match depth {
+                0 => "",
+                _ if Some(id) == last => "└─ ",
+                _ => "├─ ",
+            };
+            waiting.push(Next::Node { id, depth, before: before.to_owned(), branch });
+        }
+    }
+
+    fn put_node(&mut self, id: NodeId, depth: usize, before: &str, branch: &str) {
+        let node = self.profile.tree().node(id);
+        let guides = self.guides(depth, format!("{before}{branch}"));
+        let mut row = self.row(node.cost.total, node.cost.own, guides);
+        if self.profile.measure() != Measure::Calls {
+            row.numbers[3].0 = count_text(node.cost.calls);
+        }
+        let functions = self.profile.functions();
+        let (name, place) = name_and_place(functions, functions.frame(node.frame));
+        (row.name.0, row.place) = (name, place);
+        self.rows.push(row);
+    }
+
+    fn put_others(&mut self, count: usize, total: i64, guides: String) {
+        let mut row = self.row(total, 0, guides);
+        row.numbers[2].0.clear();
+        row.numbers[3].0.clear();
+        row.name = (format!("({count} more)"), Style::Dim);
+        self.rows.push(row);
+    }
+
+    fn row(&self, total: i64, own: i64, guides: String) -> Row<4> {
+        let measure = self.profile.measure();
+        let whole = self.profile.total();
+        let style = Style::of_share(share(total, whole));
+        let own_style = Style::of_share(share(own, whole));
+        Row {
+            numbers: [
+                (measure.text(float(total)), style),
+                (percentage(share(total, whole)), style),
+                (measure.text(float(own)), own_style),
+                (String::new(), Style::Plain),
+            ],
+            guides,
+            name: (String::new(), if style == Style::Hot { Style::Head } else { Style::Plain }),
+            place: String::new(),
+        }
+    }
+
+    /// What leads to a name; very deep levels are told by their number.
+    fn guides(&self, depth: usize, guides: String) -> String {
+        let most = self.options.width.map_or(usize::MAX, |width| width / 2);
+        if depth <= DEEPEST && width(&guides) <= most { guides } else { format!("[{depth}] ") }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "written with few digits")]
+pub(crate) const fn float(value: i64) -> f64 {
+    value as f64
+}
+
+/// Nothing for none: a frame that only stood above others.
+#[expect(clippy::cast_precision_loss, reason = "counts beyond 2^53 do not happen")]
+pub(crate) fn count_text(calls: u64) -> String {
+    if calls == 0 { String::new() } else { count(calls as f64) }
+}

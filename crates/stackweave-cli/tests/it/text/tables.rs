@@ -1,0 +1,190 @@
+//! What people read.
+
+use stackweave_cli::text::{Sort, TableOptions, TreeOptions, write_table, write_tree};
+use stackweave_core::{Module, RawFrame};
+use stackweave_profile::Profile;
+use stackweave_tapes::{Tape, native, span};
+
+use super::profile_of;
+
+fn profile() -> Profile {
+    let mut tape = Tape::new();
+    let main = Tape::at(tape.python("main", "/srv/app/main.py", 10), 12);
+    let train = Tape::at(tape.python("Trainer.train", "/srv/app/trainer.py", 33), 40);
+    let step = Tape::at(tape.python("Trainer.step", "/srv/app/trainer.py", 77), 80);
+    let (load, fib) = (span("load \u{1b}[31mbatch"), span("fib"));
+    let us = |us: u64| us * 1000;
+    let mut run = |name: RawFrame, from: u64, to: u64, inside: &mut dyn FnMut(&mut Tape)| {
+        tape.begin((1, us(from)), name);
+        inside(&mut tape);
+        tape.end((1, us(to)));
+    };
+    run(main, 0, 100_000, &mut |tape| {
+        tape.begin((1, us(10)), train);
+        for number in 0..3 {
+            tape.begin((1, us(1_000 + number * 20_000)), step);
+            tape.end((1, us(16_000 + number * 20_000)));
+        }
+        tape.end((1, us(80_010)));
+        tape.begin((1, us(81_000)), load);
+        tape.end((1, us(81_100)));
+        tape.begin((1, us(90_000)), fib);
+        tape.begin((1, us(91_000)), fib);
+        tape.begin((1, us(92_000)), fib);
+        (93..96).for_each(|ms| tape.end((1, us(ms * 1000))));
+    });
+    profile_of(tape)
+}
+
+fn tree(options: &TreeOptions) -> String {
+    let mut text = Vec::new();
+    write_tree(&mut text, &profile(), options).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+fn table(options: &TableOptions) -> String {
+    let mut text = Vec::new();
+    write_table(&mut text, &profile(), options).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn a_tree_is_indented_with_the_costliest_first() {
+    let expected = "  total   share     self  calls  function
+ 100 ms  100.0%  14.9 ms      1  main  main.py:10
+80.0 ms   80.0%  35.0 ms      1  ├─ Trainer.train  trainer.py:33
+45.0 ms   45.0%  45.0 ms      3  │  └─ Trainer.step  trainer.py:77
+5.00 ms    5.0%  2.00 ms      1  ├─ fib
+3.00 ms    3.0%  2.00 ms      1  │  └─ fib
+1.00 ms    1.0%  1.00 ms      1  │     └─ fib
+ 100 us    0.1%                  └─ (1 more)
+";
+    assert_eq!(tree(&TreeOptions::default()), expected);
+}
+
+#[test]
+fn a_table_is_like_that_of_pstats() {
+    let expected = "\
+calls     self           total          self/call  total/call  function
+    3  45.0 ms  45.0%  45.0 ms   45.0%    15.0 ms     15.0 ms  Trainer.step  /srv/app/trainer.py:77
+    1  35.0 ms  35.0%  80.0 ms   80.0%    35.0 ms     80.0 ms  Trainer.train  /srv/app/trainer.py:33
+    1  14.9 ms  14.9%   100 ms  100.0%    14.9 ms      100 ms  main  /srv/app/main.py:10
+  3/1  5.00 ms   5.0%  5.00 ms    5.0%    1.67 ms     5.00 ms  fib
+    1   100 us   0.1%   100 us    0.1%     100 us      100 us  load \u{fffd}[31mbatch
+";
+    assert_eq!(table(&TableOptions::default()), expected);
+}
+
+#[test]
+fn what_only_stands_above_others_was_not_counted_itself() {
+    let mut tape = Tape::new();
+    let [outer, inner] = ["outer", "inner"].map(span);
+    tape.sample((1, 1), &[inner, outer], 3);
+    tape.sample((1, 2), &[inner, outer], 1);
+    let profile = profile_of(tape);
+    let mut text = Vec::new();
+    write_tree(&mut text, &profile, &TreeOptions::default()).unwrap();
+    write_table(&mut text, &profile, &TableOptions::default()).unwrap();
+    let expected = "\
+total   share  self  samples  function
+    4  100.0%     0           outer
+    4  100.0%     4        2  └─ inner
+samples  self          total          function
+      2     4  100.0%      4  100.0%  inner
+            0    0.0%      4  100.0%  outer
+";
+    assert_eq!(String::from_utf8(text).unwrap(), expected);
+}
+
+#[test]
+fn lines_are_no_wider_than_asked() {
+    for width in [60, 72, 100] {
+        let tree = tree(&TreeOptions { width: Some(width), min_share: 0.0, ..TreeOptions::default() });
+        let table = table(&TableOptions { width: Some(width.max(96)), ..TableOptions::default() });
+        assert!(tree.lines().all(|line| line.chars().count() <= width), "{tree}");
+        assert!(table.lines().all(|line| line.chars().count() <= width.max(96)), "{table}");
+    }
+}
+
+#[test]
+fn colours_only_colour() {
+    let plain = tree(&TreeOptions::default());
+    let coloured = tree(&TreeOptions { colour: true, ..TreeOptions::default() });
+    assert!(coloured.contains("\u{1b}[") && !plain.contains('\u{1b}'));
+    let mut without = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        without.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    without.push_str(rest);
+    let trimmed: Vec<&str> = without.lines().map(str::trim_end).collect();
+    assert_eq!(trimmed, plain.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_table_is_sorted_as_asked_and_cut() {
+    let first = |sort| table(&TableOptions { sort, limit: Some(1), ..TableOptions::default() });
+    assert!(first(Sort::Own).contains("Trainer.step"));
+    assert!(first(Sort::Total).contains(" main "));
+    // As often called as fib, and costlier.
+    assert!(first(Sort::Calls).contains("Trainer.step"));
+    assert!(first(Sort::Name).contains("Trainer.step") && first(Sort::Name).ends_with("(4 more)\n"));
+}
+
+#[test]
+fn a_depth_and_a_share_end_the_tree() {
+    let shallow = tree(&TreeOptions { max_depth: Some(1), ..TreeOptions::default() });
+    assert_eq!(shallow.lines().count(), 3, "{shallow}");
+    assert!(shallow.contains("(3 more)"), "{shallow}");
+    let great = tree(&TreeOptions { min_share: 0.3, ..TreeOptions::default() });
+    assert!(!great.contains("fib") && great.contains("Trainer.step"), "{great}");
+}
+
+#[test]
+fn very_deep_trees_are_written_line_by_line() {
+    const DEPTH: u64 = 20_000;
+    let mut tape = Tape::new();
+    let fib = span("fib");
+    (0..DEPTH).for_each(|time| tape.begin((1, time), fib));
+    (0..DEPTH).for_each(|time| tape.end((1, DEPTH + time)));
+    let profile = profile_of(tape);
+    let mut text = Vec::new();
+    write_tree(&mut text, &profile, &TreeOptions { min_share: 0.0, ..TreeOptions::default() }).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text.lines().count(), 1 + usize::try_from(DEPTH).unwrap());
+    assert!(text.ends_with("  [19999] fib\n") && text.len() < 5_000_000, "{} bytes", text.len());
+}
+
+#[test]
+fn what_takes_no_time_is_written_too() {
+    let mut tape = Tape::new();
+    tape.begin((1, 5), span("quick"));
+    tape.end((1, 5));
+    let profile = profile_of(tape);
+    let mut text = Vec::new();
+    write_tree(&mut text, &profile, &TreeOptions::default()).unwrap();
+    write_table(&mut text, &profile, &TableOptions::default()).unwrap();
+    assert_eq!(String::from_utf8(text).unwrap().matches("quick").count(), 2);
+}
+
+#[test]
+fn what_has_no_visible_caller_is_written_below_the_tree() {
+    let mut tape = Tape::new();
+    let [start, end] = [0x10_0000, 0x11_0000];
+    tape.module(Module { path: "/usr/lib/libpython3.11.so.1.0".into(), build_id: None, bias: start, start, end });
+    let main = Tape::at(tape.python("main", "/srv/me/app/main.py", 1), 5);
+    let import = Tape::at(tape.python("_find_and_load", "<frozen importlib._bootstrap>", 1), 5);
+    let interpreter = native(start + 0x100);
+    tape.sample((1, 0), &[interpreter], 3);
+    tape.sample((1, 1), &[import, interpreter], 4);
+    tape.sample((1, 2), &[main], 5);
+    let mut text = Vec::new();
+    write_tree(&mut text, &profile_of(tape), &TreeOptions::default()).unwrap();
+    let expected = "\
+total  share  self  samples  function
+    5  41.7%     5        1  main  main.py:1
+    7  58.3%     7           (outside of what is shown)
+";
+    assert_eq!(String::from_utf8(text).unwrap(), expected);
+}

@@ -1,0 +1,67 @@
+//! What frames are frames of.
+
+use core::fmt;
+
+/// What a named frame is a frame of. The numbers are those of recordings, of the C interface and of the report page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum FrameKind {
+    /// Machine code.
+    Native = 1,
+    /// Python code.
+    Python = 2,
+    /// Code of another interpreter.
+    Script = 3,
+    /// What the generated code of the Python frame inside it was made from.
+    Extra = 4,
+    /// A name that somebody gave to what happens, and not code.
+    Label = 5,
+}
+
+impl FrameKind {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [Self; 5] = [Self::Native, Self::Python, Self::Script, Self::Extra, Self::Label];
+
+    /// Returns the kind with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == number)
+    }
+
+    /// Returns the kind of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Returns the kind in one word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Python => "python",
+            Self::Script => "script",
+            Self::Extra => "extra",
+            Self::Label => "label",
+        }
+    }
+}
+
+impl fmt::Display for FrameKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_found_by_number_and_by_name() {
+        for (number, kind) in (1..).zip(FrameKind::ALL) {
+            assert_eq!((FrameKind::from_number(number), FrameKind::from_name(kind.as_str())), (Some(kind), Some(kind)));
+        }
+        assert_eq!(
+            (FrameKind::from_number(0), FrameKind::from_number(6), FrameKind::from_name("")),
+            (None, None, None)
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! Begins and ends: the thread's stack, and the events that say the same.
+//!
+//! Hot file: [`begin`] and [`end`] neither allocate nor lock nor call the system on a thread that is warm, but as its
+//! recorder does once in some thousand events.
+
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use stackweave_core::{RawFrame, StackId};
+use stackweave_store::label;
+
+use crate::timing::kinds::Kinds;
+use crate::timing::oddities::Counters;
+use crate::timing::open::{Open, with_open_of};
+use crate::timing::token::{Outcome, Token};
+use crate::timing::when::{Now, When};
+use crate::{Recorder, gaps};
+
+/// More bytes of JSON are not recorded with a phase: they would not fit into a buffer, and the phase would be lost with them.
+pub(crate) const MOST_JSON: usize = 60_000;
+
+/// What all threads share.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    /// Unique in the process; never 0.
+    pub(crate) key: u64,
+    pub(crate) recorder: Recorder,
+    pub(crate) kinds: Kinds,
+    pub(crate) counters: Counters,
+    unmatched: RawFrame,
+}
+
+/// What is said about a phase that begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum About<'a> {
+    Nothing,
+    Code { bytecode_count: u64, inline_depth: u64 },
+    Json(&'a [u8]),
+    Run(&'a [u8]),
+}
+
+impl<'a> About<'a> {
+    pub(crate) fn json(json: &'a [u8]) -> Self {
+        if json.is_empty() { Self::Nothing } else { Self::Json(json) }
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(recorder: Recorder) -> Option<Arc<Self>> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let kinds = Kinds::register(&recorder)?;
+        let unmatched = label("pop without push", "", 0)?;
+        let key = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        Some(Arc::new(Self { key, recorder, kinds, counters: Counters::default(), unmatched }))
+    }
+
+    #[inline]
+    fn record_begin(&self, when: impl When, frame: RawFrame, about: About<'_>) {
+        let (recorder, kinds, frame) = (&self.recorder, &self.kinds, frame.to_bits());
+        match about {
+            About::Nothing => when.record(recorder, kinds.begin, [frame]),
+            About::Code { bytecode_count, inline_depth } => {
+                when.record(recorder, kinds.begin_code, [frame, bytecode_count, inline_depth]);
+            }
+            About::Json(json) => with_fitting(json, |json| {
+                when.record_bytes(recorder, kinds.begin_with, &[frame, 0], json);
+            }),
+            About::Run(json) => with_fitting(json, |json| {
+                when.record_bytes(recorder, kinds.begin_run, &[frame], json);
+            }),
+        }
+    }
+
+    #[inline]
+    fn record_end(&self, when: impl When, outcome: Outcome, json: &[u8]) {
+        let (recorder, kinds) = (&self.recorder, &self.kinds);
+        match outcome {
+            Outcome::Done if json.is_empty() => when.record(recorder, kinds.end, []),
+            Outcome::Done => with_fitting(json, |json| when.record_bytes(recorder, kinds.end_with, &[], json)),
+            Outcome::Failed => with_fitting(json, |json| when.record_bytes(recorder, kinds.end_failed, &[], json)),
+        }
+    }
+
+    /// Before an event: what is open is known in the recording.
+    #[inline]
+    fn prepare(&self, open: &mut Open, when: impl When) {
+        if let Some(given) = when.given() {
+            open.given = Some(given);
+        }
+        if open.gaps != gaps() {
+            self.tell_again(open, when);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_again(&self, open: &mut Open, when: impl When) {
+        open.gaps = gaps();
+        let here = process::id();
+        let is_new_file = open.process != here;
+        open.process = here;
+        let (recorder, kind) = (&self.recorder, self.kinds.still_open);
+        let moment = when.moment(recorder);
+        for (frame, depth) in open.frames.iter().zip(0..) {
+            moment.record(recorder, kind, [frame.to_bits(), depth]);
+        }
+        if open.frames.is_empty() && !is_new_file {
+            moment.record(recorder, kind, [0, 0]);
+        }
+    }
+
+    /// Ends the innermost `count` phases as left open.
+    fn leave_open(&self, open: &mut Open, count: usize, when: impl When) {
+        for _ in 0..count {
+            open.pop();
+            when.record(&self.recorder, self.kinds.end_left_open, []);
+        }
+        self.counters.left_open(count);
+    }
+
+    /// The thread ends. A forked child that has told nothing does not begin a file for that.
+    pub(crate) fn end_of_thread(&self, open: &mut Open) {
+        let count = open.frames.len();
+        if count == 0 || open.process != process::id() {
+            return;
+        }
+        let moment = open.given.unwrap_or_else(|| Now.moment(&self.recorder));
+        self.prepare(open, moment);
+        self.leave_open(open, count, moment);
+    }
+
+    pub(crate) fn unmatched_pop(&self, when: impl When, frame: Option<RawFrame>, stack: Option<StackId>) {
+        self.counters.unmatched_pop();
+        let frame = frame.unwrap_or(self.unmatched).to_bits();
+        let stack = stack.map_or(0, |stack| stack.get().into());
+        when.record(&self.recorder, self.kinds.unmatched_pop, [frame, stack]);
+    }
+}
+
+/// Begins a phase.
+#[inline]
+pub(crate) fn begin(engine: &Arc<Engine>, when: impl When, frame: RawFrame, about: About<'_>) -> Token {
+    let begun = with_open_of(engine, |open| {
+        engine.prepare(open, when);
+        let token = open.push(frame);
+        engine.record_begin(when, frame, about);
+        token
+    });
+    begun.unwrap_or(Token::NONE)
+}
+
+/// Ends what began last. `false` if nothing is open.
+#[inline]
+pub(crate) fn end(engine: &Arc<Engine>, when: impl When, outcome: Outcome, json: &[u8]) -> bool {
+    let ended = with_open_of(engine, |open| {
+        engine.prepare(open, when);
+        let is_open = open.pop();
+        if is_open {
+            engine.record_end(when, outcome, json);
+        }
+        is_open
+    });
+    // One that was refused has a begin that was refused as well, and both were counted.
+    ended.unwrap_or(true)
+}
+
+/// Ends the phase with this token, and what is open inside it. `false` if it is not open.
+pub(crate) fn close(engine: &Arc<Engine>, when: impl When, token: Token, (outcome, json): (Outcome, &[u8])) -> bool {
+    let closed = with_open_of(engine, |open| {
+        engine.prepare(open, when);
+        let inside = open.inside(token)?;
+        if inside == 0 {
+            open.pop();
+            engine.record_end(when, outcome, json);
+            return Some(());
+        }
+        let moment = when.moment(&engine.recorder);
+        engine.leave_open(open, inside, moment);
+        open.pop();
+        engine.record_end(moment, outcome, json);
+        Some(())
+    });
+    let is_closed = closed.flatten().is_some();
+    if closed == Some(None) && token != Token::NONE {
+        engine.counters.lost_token();
+    }
+    is_closed
+}
+
+/// What is open is told again where it may not be known.
+pub(crate) fn catch_up(engine: &Arc<Engine>, when: impl When) {
+    with_open_of(engine, |open| engine.prepare(open, when));
+}
+
+/// The JSON, or what stands for it if it is too long.
+#[inline]
+fn with_fitting(json: &[u8], record: impl FnOnce(&[u8])) {
+    if json.len() <= MOST_JSON {
+        return record(json);
+    }
+    record(format!("{{\"omitted_bytes\": {}}}", json.len()).as_bytes());
+}

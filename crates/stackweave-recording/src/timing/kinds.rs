@@ -1,0 +1,50 @@
+//! The kinds of events of a timing recording, as its recorder numbers them.
+
+use stackweave_core::EventKind;
+
+use crate::live::FixedKind;
+use crate::{KindNumber, Recorder};
+
+/// A kind whose events have `WORDS` words: for events now, and for those at a given time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind<const WORDS: usize> {
+    pub(crate) number: KindNumber,
+    pub(crate) fixed: FixedKind<WORDS>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kinds {
+    pub(crate) begin: Kind<1>,
+    pub(crate) begin_code: Kind<3>,
+    pub(crate) begin_with: KindNumber,
+    pub(crate) begin_run: KindNumber,
+    pub(crate) end: Kind<0>,
+    pub(crate) end_with: KindNumber,
+    pub(crate) end_failed: KindNumber,
+    pub(crate) end_left_open: Kind<0>,
+    pub(crate) still_open: Kind<2>,
+    pub(crate) unmatched_pop: Kind<2>,
+}
+
+impl Kinds {
+    /// Registers them; `None` if the recording has no numbers left.
+    pub(crate) fn register(recorder: &Recorder) -> Option<Self> {
+        Some(Self {
+            begin: kind(recorder, EventKind::BEGIN)?,
+            begin_code: kind(recorder, EventKind::BEGIN_CODE)?,
+            begin_with: recorder.register(EventKind::BEGIN_WITH)?,
+            begin_run: recorder.register(EventKind::BEGIN_RUN)?,
+            end: kind(recorder, EventKind::END)?,
+            end_with: recorder.register(EventKind::END_WITH)?,
+            end_failed: recorder.register(EventKind::END_FAILED)?,
+            end_left_open: kind(recorder, EventKind::END_LEFT_OPEN)?,
+            still_open: kind(recorder, EventKind::STILL_OPEN)?,
+            unmatched_pop: kind(recorder, EventKind::UNMATCHED_POP)?,
+        })
+    }
+}
+
+fn kind<const WORDS: usize>(recorder: &Recorder, of: EventKind) -> Option<Kind<WORDS>> {
+    let number = recorder.register(of)?;
+    Some(Kind { number, fixed: number.fixed()? })
+}

@@ -1,0 +1,134 @@
+//! Recordings of devices' memory that are made up.
+#![expect(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "tests name what happens")]
+
+use stackweave_core::{EventKind, RawFrame};
+use stackweave_recording::ProcessRecording;
+
+use crate::memory::header;
+use crate::{Tape, span, stack_word};
+
+/// What the allocator of a host does.
+#[derive(Clone, Debug)]
+pub enum DeviceStep {
+    Take { address: u64, size: u64, pool: u64 },
+    TakeAt { address: u64, size: u64, stack: Vec<RawFrame> },
+    Present { address: u64, size: u64 },
+    Free { address: u64 },
+    Request { address: u64 },
+    Complete { address: u64 },
+    Segment { address: u64, size: u64, pool: u64 },
+    SegmentMap { address: u64, size: u64, pool: u64 },
+    SegmentPresent { address: u64, size: u64, pool: u64 },
+    SegmentFree { address: u64, size: u64 },
+    SegmentUnmap { address: u64, size: u64 },
+    OutOfMemory { size: u64, free: u64, stack: Vec<RawFrame> },
+    Begin { reason: u64 },
+    SegmentState { address: u64, size: u64, pool: u64 },
+    BlockState { address: u64, size: u64, asked: u64, flags: u64, pool: u64 },
+    End,
+}
+
+/// Records devices, and no memory of the process's own.
+pub struct DeviceTape {
+    pub tape: Tape,
+}
+
+impl DeviceTape {
+    pub fn new() -> Self {
+        Self::with(&[("device.0.name", "Toy 9000"), ("device.0.total", "65536")])
+    }
+
+    pub fn with(options: &[(&str, &str)]) -> Self {
+        let recorder = [("recorder", "memory")];
+        Self { tape: Tape::started(&header(&[&recorder, options].concat())) }
+    }
+
+    pub fn step(&mut self, thread: u32, ticks: u64, device: i64, step: &DeviceStep) {
+        let before = [span("allocated before the recording")];
+        let six = |address: u64, size: u64, stack: &[RawFrame], pool: u64| {
+            vec![address, size, stack_word(stack), device.cast_unsigned(), 7, pool]
+        };
+        let main = [span("main")];
+        let (kind, words) = match step {
+            DeviceStep::Take { address, size, pool } => (EventKind::HOST_ALLOCATE, six(*address, *size, &main, *pool)),
+            DeviceStep::TakeAt { address, size, stack } => (EventKind::HOST_ALLOCATE, six(*address, *size, stack, 0)),
+            DeviceStep::Present { address, size } => (EventKind::HOST_PRESENT, six(*address, *size, &before, 0)),
+            DeviceStep::Free { address } => (EventKind::HOST_FREE, six(*address, 0, &[], 0)),
+            DeviceStep::Request { address } => (EventKind::HOST_FREE_REQUESTED, six(*address, 0, &[], 0)),
+            DeviceStep::Complete { address } => (EventKind::HOST_FREE_COMPLETED, six(*address, 0, &[], 0)),
+            DeviceStep::Segment { address, size, pool } => (EventKind::SEGMENT, six(*address, *size, &main, *pool)),
+            DeviceStep::SegmentMap { address, size, pool } => {
+                (EventKind::SEGMENT_MAP, six(*address, *size, &main, *pool))
+            }
+            DeviceStep::SegmentPresent { address, size, pool } => {
+                (EventKind::SEGMENT_PRESENT, six(*address, *size, &before, *pool))
+            }
+            DeviceStep::SegmentFree { address, size } => (EventKind::SEGMENT_FREE, six(*address, *size, &[], 0)),
+            DeviceStep::SegmentUnmap { address, size } => (EventKind::SEGMENT_UNMAP, six(*address, *size, &[], 0)),
+            DeviceStep::OutOfMemory { size, free, stack } => {
+                let frame = span("out of memory").to_bits();
+                let words = vec![frame, *size, stack_word(stack), device.cast_unsigned(), 7, 0, *free];
+                (EventKind::HOST_OUT_OF_MEMORY, words)
+            }
+            DeviceStep::Begin { reason } => (EventKind::HOST_STATE, vec![1, *reason]),
+            DeviceStep::End => (EventKind::HOST_STATE, vec![2, 0]),
+            DeviceStep::SegmentState { address, size, pool } => {
+                (EventKind::SEGMENT_STATE, [six(*address, *size, &[], *pool), vec![1]].concat())
+            }
+            DeviceStep::BlockState { address, size, asked, flags, pool } => {
+                (EventKind::BLOCK_STATE, [six(*address, *size, &[], *pool), vec![*asked, *flags]].concat())
+            }
+        };
+        self.tape.event((thread, ticks), &kind, &words);
+    }
+
+    pub fn process(self) -> ProcessRecording {
+        self.tape.process()
+    }
+}
+
+const MIB: u64 = 1 << 20;
+const MS: u64 = 1_000_000;
+
+/// A program that trains: a block from before, batches that come and go, a graph's pool, and a request that fails.
+pub fn training() -> ProcessRecording {
+    let total = (64 * MIB).to_string();
+    let mut tape = DeviceTape::with(&[("device.0.name", "Toy 9000"), ("device.0.total", &total)]);
+    tape.tape.thread(1, 4711, "MainThread");
+    let main = Tape::at(tape.tape.python("main", "/srv/app/main.py", 10), 12);
+    let train = Tape::at(tape.tape.python("Trainer.train", "/srv/app/trainer.py", 33), 40);
+    let step = Tape::at(tape.tape.python("Trainer.step", "/srv/app/trainer.py", 77), 80);
+    let graph = 1 << 63 | 3;
+    let taken = |address, size| DeviceStep::TakeAt { address, size, stack: vec![step, train, main] };
+    let block = |address, size, asked, flags| DeviceStep::BlockState { address, size, asked, flags, pool: 0 };
+    let mut steps = vec![
+        (1, DeviceStep::SegmentPresent { address: 0x10_0000, size: 20 * MIB, pool: 0 }),
+        (2, DeviceStep::Present { address: 0x10_0000, size: 2 * MIB }),
+        (10, taken(0x40_0000, 5 * MIB)),
+        (20, DeviceStep::SegmentMap { address: 0x8000_0000, size: 8 * MIB, pool: graph }),
+        (30, DeviceStep::Take { address: 0x8000_0000, size: 6 * MIB, pool: graph }),
+        (40, taken(0x90_0000, 3 * MIB)),
+        (60, DeviceStep::Request { address: 0x90_0000 }),
+        (70, DeviceStep::Request { address: 0x8000_0000 }),
+        (75, DeviceStep::Complete { address: 0x8000_0000 }),
+        (80, DeviceStep::SegmentUnmap { address: 0x8000_0000, size: 4 * MIB }),
+        (90, DeviceStep::OutOfMemory { size: 60 * MIB, free: 36 * MIB, stack: vec![step, train, main] }),
+    ];
+    let account = [
+        DeviceStep::Begin { reason: 1 },
+        DeviceStep::SegmentState { address: 0x10_0000, size: 20 * MIB, pool: 0 },
+        block(0x10_0000, 2 * MIB, 2 * MIB, 3),
+        block(0x30_0000, MIB, 0, 0),
+        block(0x40_0000, 6 * MIB, 5 * MIB, 3),
+        block(0x90_0000, 3 * MIB, 3 * MIB, 2),
+        block(0xc0_0000, 8 * MIB, 0, 0),
+        DeviceStep::SegmentState { address: 0x8040_0000, size: 4 * MIB, pool: graph },
+        DeviceStep::BlockState { address: 0x8040_0000, size: 4 * MIB, asked: 0, flags: 0, pool: graph },
+        DeviceStep::End,
+    ];
+    steps.extend(account.map(|step| (91, step)));
+    for (ms, step) in steps {
+        tape.step(1, ms * MS, 0, &step);
+    }
+    tape.process()
+}

@@ -1,0 +1,189 @@
+//! Recordings of memory that are made up: events, and a snapshot of what a ledger says about them.
+#![expect(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "tests name what happens")]
+
+use stackweave_core::{Allocator, EventKind, RawFrame};
+use stackweave_recording::ProcessRecording;
+use stackweave_recording::file::Start;
+use stackweave_store::ledger::{Figures, Ledger, LedgerOptions, Place};
+
+use crate::{Tape, span, stack_word};
+
+/// What a process does with memory.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Take { address: u64, size: u64, stack: Vec<RawFrame>, by: Allocator },
+    Free { address: u64 },
+    Unmap { address: u64, size: u64 },
+    Keep { address: u64 },
+    Tag { name: Option<&'static str> },
+    HostTake { device: i64, address: u64, size: u64, stack: Vec<RawFrame> },
+    HostFree { device: i64, address: u64 },
+    Segment { device: i64, address: u64, size: u64 },
+}
+
+/// The number of the thread that a recorder's own events are of.
+pub const RECORDER: u32 = 99;
+
+/// How it is recorded.
+pub struct MemoryTape {
+    pub tape: Tape,
+    options: LedgerOptions,
+    writes_events: bool,
+    /// Each device's, the process's own first. Their places are places in `labels`.
+    ledgers: Vec<(i64, Ledger)>,
+    labels: Vec<RawFrame>,
+    tags: Vec<(u32, u32)>,
+    last: u64,
+}
+
+pub fn header(options: &[(&str, &str)]) -> Start {
+    let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Start { pid: 7, options, ..Start::default() }
+}
+
+impl MemoryTape {
+    pub fn new() -> Self {
+        Self::with(&header(&[("recorder", "memory"), ("memory.mode", "history")]), LedgerOptions::default())
+    }
+
+    pub fn with(start: &Start, options: LedgerOptions) -> Self {
+        let mut tape = Tape::started(start);
+        tape.thread(RECORDER, 7, "stackweave");
+        let ledgers = vec![(EventKind::OWN_DEVICE, Ledger::new(options))];
+        let writes_events = !start.options.contains(&("memory.mode".to_owned(), "aggregate".to_owned()));
+        let (labels, tags) = (vec![span("none")], Vec::new());
+        Self { tape, options, writes_events, ledgers, labels, tags, last: 0 }
+    }
+
+    /// Records what a thread does, and tells the ledger.
+    pub fn step(&mut self, thread: u32, ticks: u64, step: &Step) {
+        self.last = self.last.max(ticks);
+        let (kind, words) = match step {
+            Step::Take { address, size, stack, by } => (by.kind(), vec![*address, *size, stack_word(stack)]),
+            Step::Free { address } => (EventKind::FREE, vec![*address]),
+            Step::Unmap { address, size } => (EventKind::MUNMAP, vec![*address, *size]),
+            Step::Keep { address } => (EventKind::KEPT, vec![*address]),
+            Step::Tag { name } => (EventKind::MEMORY_TAG, vec![name.map_or(0, |name| span(name).to_bits())]),
+            Step::HostTake { device, address, size, stack } => {
+                let words = vec![*address, *size, stack_word(stack), device.cast_unsigned(), 3, 4];
+                (EventKind::HOST_ALLOCATE, words)
+            }
+            Step::HostFree { device, address } => {
+                (EventKind::HOST_FREE, vec![*address, 0, 0, device.cast_unsigned(), 3, 0])
+            }
+            Step::Segment { device, address, size } => {
+                (EventKind::SEGMENT, vec![*address, *size, 0, device.cast_unsigned(), 3, 4])
+            }
+        };
+        if self.writes_events {
+            self.tape.event((thread, ticks), &kind, &words);
+        }
+        self.tell(thread, ticks, step);
+    }
+
+    fn tell(&mut self, thread: u32, ticks: u64, step: &Step) {
+        let own = EventKind::OWN_DEVICE;
+        match step {
+            Step::Take { address, size, stack, by } => {
+                let place = self.place(thread, stack, by.as_str());
+                let ledger = self.ledger(own);
+                let place = ledger.place(place);
+                if by.is_mapping() {
+                    ledger.map(ticks, thread, *address, *size, place);
+                } else {
+                    ledger.allocate(ticks, thread, *address, *size, place);
+                }
+            }
+            Step::Free { address } => self.ledger(own).free(ticks, thread, *address),
+            Step::Unmap { address, size } => self.ledger(own).unmap(ticks, thread, *address, *size),
+            Step::Keep { address } => self.ledger(own).keep(thread, *address),
+            Step::Tag { name } => {
+                let tag = name.map_or(0, |name| self.label(name));
+                self.tags.retain(|(of, _)| *of != thread);
+                self.tags.push((thread, tag));
+            }
+            Step::HostTake { device, address, size, stack } => {
+                let place = self.place(thread, stack, "host-allocate");
+                let ledger = self.ledger(*device);
+                let place = ledger.place(place);
+                ledger.allocate(ticks, thread, *address, *size, place);
+            }
+            Step::HostFree { device, address } => self.ledger(*device).free(ticks, thread, *address),
+            Step::Segment { .. } => {}
+        }
+    }
+
+    fn ledger(&mut self, device: i64) -> &mut Ledger {
+        let found = self.ledgers.iter().position(|(number, _)| *number == device);
+        let at = found.unwrap_or_else(|| {
+            self.ledgers.push((device, Ledger::new(self.options)));
+            self.ledgers.len() - 1
+        });
+        &mut self.ledgers[at].1
+    }
+
+    fn place(&mut self, thread: u32, stack: &[RawFrame], allocator: &str) -> Place {
+        let tag = self.tags.iter().find(|(of, _)| *of == thread).map_or(0, |(_, tag)| *tag);
+        let stack = u32::try_from(stack_word(stack)).unwrap();
+        Place { stack, thread, allocator: self.label(allocator), tag }
+    }
+
+    fn label(&mut self, name: &str) -> u32 {
+        let frame = span(name);
+        let at = self.labels.iter().position(|known| *known == frame).unwrap_or_else(|| {
+            self.labels.push(frame);
+            self.labels.len() - 1
+        });
+        u32::try_from(at).unwrap()
+    }
+
+    /// Writes the quantities of the curve.
+    pub fn curve(&mut self, ticks: u64, heap: f64, rss: f64) {
+        for (name, value) in [("memory.heap", heap), ("memory.rss", rss)] {
+            self.tape.counter((RECORDER, ticks), span(name), value);
+        }
+    }
+
+    /// Writes a snapshot; without its last total if it is `cut`.
+    pub fn snapshot(&mut self, number: u64, is_cut: bool) {
+        let [usage, sizes, total] = [EventKind::MEMORY_USAGE, EventKind::MEMORY_SIZES, EventKind::MEMORY_TOTAL];
+        let (tape, now) = (&mut self.tape, self.last + 1);
+        let label = |at: u32| if at == 0 { 0 } else { self.labels[at as usize].to_bits() };
+        for (index, (device, ledger)) in self.ledgers.iter().enumerate() {
+            let device = device.cast_unsigned();
+            for (place, figures) in ledger.places() {
+                let place = [place.stack.into(), label(place.allocator), label(place.tag), number, place.thread.into()];
+                let words = [&place[..], &[device], &numbers(&figures)].concat();
+                tape.event((RECORDER, now), &usage, &words);
+            }
+            for (most, figures) in ledger.sizes() {
+                tape.event((RECORDER, now), &sizes, &[&[number, device, most][..], &numbers(&figures)[..6]].concat());
+            }
+            if is_cut && index + 1 == self.ledgers.len() {
+                break;
+            }
+            let totals = ledger.totals();
+            let head = [number, device, now - totals.peak_ticks];
+            let tail = [totals.frees, totals.unknown_frees, totals.replaced];
+            tape.event((RECORDER, now), &total, &[&head[..], &numbers(&totals.figures), &tail].concat());
+        }
+        tape.flush(RECORDER);
+    }
+
+    pub fn process(self) -> ProcessRecording {
+        self.tape.process()
+    }
+}
+
+fn numbers(of: &Figures) -> [u64; 8] {
+    [
+        of.allocations,
+        of.bytes,
+        of.live_blocks,
+        of.live_bytes,
+        of.peak_blocks,
+        of.peak_bytes,
+        of.temporary,
+        of.temporary_bytes,
+    ]
+}
