@@ -6,7 +6,6 @@
 
 mod address;
 mod call;
-pub mod code_signs;
 mod event;
 mod frame_source;
 mod id;

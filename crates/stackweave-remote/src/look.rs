@@ -14,7 +14,7 @@ use crate::python::{NoPython, PythonProcess, PythonThread};
 use crate::refusal::CantRead;
 use crate::stack_memory::StillMemory;
 use crate::stop::{Seized, StoppedProcess};
-use crate::walk::{NativeStack, Registers, Walk};
+use crate::walk::{NativeStack, Walk, registers_of};
 
 /// What was seen, without names.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ fn see(thread: &Seized, walk: &mut Walk<'_>, python: &mut PythonThreads, options
         Ok(registers) => {
             seen.python = python.take(seen.task.number, Some(registers.fs_base));
             if options.native {
-                seen.native = walk.walk(&Registers::from(&registers));
+                seen.native = walk.walk(&registers_of(&registers));
             }
         }
         Err(error) => {

@@ -1,8 +1,8 @@
-//! What the bytes of x86-64 code tell to a walk that has no unwind entry for it.
+//! x86-64: what the bytes of code show a walk that has no unwind entry for them.
 
 /// Whether the bytes that end at a return address can be a call instruction, and where a direct call
 /// leads. `before` holds the seven bytes before the return address.
-pub fn call_before(before: [u8; 7], return_address: u64) -> Option<CallTarget> {
+pub(crate) fn call_before(before: [u8; 7], return_address: u64) -> Option<CallTarget> {
     if before[2] == 0xe8 {
         let distance = i32::from_le_bytes([before[3], before[4], before[5], before[6]]);
         return Some(CallTarget::Direct(return_address.wrapping_add(i64::from(distance).cast_unsigned())));
@@ -19,7 +19,7 @@ pub fn call_before(before: [u8; 7], return_address: u64) -> Option<CallTarget> {
 
 /// Where a call leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallTarget {
+pub(crate) enum CallTarget {
     /// To this address.
     Direct(u64),
     /// Wherever a register or memory says.
@@ -42,7 +42,7 @@ fn indirect_call_length(modrm: u8, sib: Option<&u8>) -> usize {
 
 /// The slot through which a linkage stub at `address` jumps: `endbr64`, if any, then `jmp *slot(%rip)`,
 /// with a `bnd` prefix or not.
-pub fn linkage_slot(code: &[u8; 11], address: u64) -> Option<u64> {
+pub(crate) fn linkage_slot(code: &[u8; 11], address: u64) -> Option<u64> {
     let start = if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) { 4 } else { 0 };
     let start = start + usize::from(code[start] == 0xf2);
     let jump = code.get(start..start + 6)?.first_chunk::<6>()?;
@@ -52,23 +52,23 @@ pub fn linkage_slot(code: &[u8; 11], address: u64) -> Option<u64> {
 }
 
 /// `endbr64`, where functions that are called through pointers begin.
-pub fn is_landing_pad(code: [u8; 8]) -> bool {
+pub(crate) fn is_landing_pad(code: [u8; 8]) -> bool {
     code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa])
 }
 
 /// Whether the code begins with `push %rbp`.
-pub fn is_push_of_frame_pointer(code: [u8; 8]) -> bool {
+pub(crate) fn is_push_of_frame_pointer(code: [u8; 8]) -> bool {
     code[0] == 0x55
 }
 
 /// Whether `push %rbp; mov %rsp, %rbp` is somewhere in the code, in either encoding.
-pub fn sets_up_frame_pointer(code: &[u8]) -> bool {
+pub(crate) fn sets_up_frame_pointer(code: &[u8]) -> bool {
     code.windows(4).any(|code| matches!(code, [0x55, 0x48, 0x89, 0xe5] | [0x55, 0x48, 0x8b, 0xec]))
 }
 
 /// The kernel's signal trampoline without unwind information (musl, Go): `mov $15, %rax; syscall`, or
 /// its shorter form with `%eax`.
-pub fn is_signal_return(code: &[u8; 9]) -> bool {
+pub(crate) fn is_signal_return(code: &[u8; 9]) -> bool {
     *code == [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05] || code[..7] == [0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05]
 }
 

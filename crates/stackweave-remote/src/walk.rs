@@ -1,17 +1,11 @@
 //! The native stack of a thread of another process, which stands still.
 //!
 //! Every register is followed by the module's unwind tables, so that each row that tables can state is followed, signal
-//! frames among them. This is the slow twin of `stackweave-unwind`, which reads its own process only and is made to be
-//! quick: here some thousand frames are read once.
-
-mod registers;
-mod table;
-mod without_entry;
+//! frames among them. The steps are those that `stackweave-unwind` takes where its rules do not suffice: here some thousand
+//! frames are read once.
 
 use stackweave_core::{CodeAddress, StackPointer, StopReason};
-
-pub(crate) use registers::Registers;
-use table::{Stepped, Tables};
+use stackweave_unwind::stepping::{Registers, Stepped, step_without_entry};
 
 use crate::modules::Modules;
 use crate::stack_memory::StillMemory;
@@ -40,21 +34,12 @@ struct Frame {
     registers: Registers,
 }
 
-impl Frame {
-    fn caller(registers: &Registers) -> Self {
-        Self { address: CodeAddress::return_address(registers.pc()), registers: *registers }
-    }
-
-    fn interrupted(registers: &Registers) -> Self {
-        Self { address: CodeAddress::instruction_pointer(registers.pc()), registers: *registers }
-    }
-}
-
 impl Walk<'_> {
     /// The stack of a thread with these registers.
     pub(crate) fn walk(&mut self, registers: &Registers) -> NativeStack {
         let mut stack = NativeStack { addresses: Vec::new(), stack_pointers: Vec::new(), stop: StopReason::DepthLimit };
-        let mut frame = Frame::interrupted(registers);
+        let address = CodeAddress::instruction_pointer(registers.pc());
+        let mut frame = Frame { address, registers: *registers };
         while stack.addresses.len() < DEEPEST {
             stack.addresses.push(frame.address);
             stack.stack_pointers.push(StackPointer(frame.registers.sp()));
@@ -70,36 +55,44 @@ impl Walk<'_> {
     }
 
     fn step(&mut self, frame: &Frame) -> Result<Frame, StopReason> {
-        let pc = frame.address.lookup();
-        let Some(module) = self.modules.find(pc) else {
-            return without_entry::step(self, frame, StopReason::NoModule);
-        };
-        let stepped = Tables::of(&module.image)
-            .ok_or(StopReason::NoUnwindEntry)
-            .and_then(|tables| tables.step(module.module.stated(pc), &frame.registers, self.memory));
-        match stepped {
-            Ok(Stepped { registers, is_signal_frame: true }) => Ok(Frame::interrupted(&registers)),
-            // The stack only grows towards the outermost frame, until a signal's handler was run on another one.
-            Ok(Stepped { registers, .. }) if registers.sp() < frame.registers.sp().saturating_add(8) => {
-                Err(StopReason::BadMemory)
+        let stepped = match self.step_by_entry(frame) {
+            Err(reason @ (StopReason::NoModule | StopReason::NoUnwindEntry)) => {
+                let modules = self.modules;
+                let end_of_entry = |address| end_of_entry(modules, address);
+                step_without_entry(self.memory, end_of_entry, frame.address, &frame.registers, reason)?
             }
-            Ok(Stepped { registers, .. }) => Ok(Frame::caller(&registers)),
-            Err(StopReason::NoUnwindEntry) => without_entry::step(self, frame, StopReason::NoUnwindEntry),
-            Err(reason) => Err(reason),
+            stepped => stepped?,
+        };
+        let registers = stepped.registers;
+        // The stack only grows towards the outermost frame, until a signal's handler was run on another one.
+        if !stepped.is_signal_frame && registers.sp() < frame.registers.sp().saturating_add(8) {
+            return Err(StopReason::BadMemory);
         }
+        Ok(Frame { address: stepped.address(), registers })
     }
 
-    /// Where the unwind entry ends that covers this address, if one does.
-    fn end_of_entry(&self, address: u64) -> Option<u64> {
-        let module = self.modules.find(address)?;
-        let end = Tables::of(&module.image)?.end_of_entry(module.module.stated(address))?;
-        Some(end.wrapping_add(module.module.bias))
+    /// A step by the unwind entry that covers the frame's code.
+    fn step_by_entry(&mut self, frame: &Frame) -> Result<Stepped, StopReason> {
+        let pc = frame.address.lookup();
+        let module = self.modules.find(pc).ok_or(StopReason::NoModule)?;
+        let table = module.image.unwind_table().ok_or(StopReason::NoUnwindEntry)?;
+        table.step(module.module.stated(pc), &frame.registers, self.memory)
     }
 }
 
-/// Whether a program can have something there.
-fn is_user_address(word: u64) -> bool {
-    word != 0 && word >> 47 == 0
+/// Returns the registers of a stopped thread as unwind tables number them.
+pub(crate) fn registers_of(r: &libc::user_regs_struct) -> Registers {
+    Registers::all([
+        r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15,
+        r.rip,
+    ])
+}
+
+/// Returns where the unwind entry ends that covers this address, if one does.
+fn end_of_entry(modules: &Modules, address: u64) -> Option<u64> {
+    let module = modules.find(address)?;
+    let end = module.image.unwind_table()?.end_of_entry(module.module.stated(address))?;
+    Some(end.wrapping_add(module.module.bias))
 }
 
 #[cfg(test)]
@@ -120,7 +113,8 @@ mod tests {
                 for fp in [0, sp, u64::MAX, (1 << 47) - 8] {
                     let stack = walk.walk(&Registers::partial(pc, sp, fp));
                     assert_eq!(stack.addresses.len(), 1, "{pc:x} {sp:x} {fp:x}");
-                    let caller = Frame::caller(&Registers::partial(pc, sp, fp));
+                    let registers = Registers::partial(pc, sp, fp);
+                    let caller = Frame { address: CodeAddress::return_address(pc), registers };
                     assert!(walk.step(&caller).is_err(), "{pc:x} {sp:x} {fp:x}");
                 }
             }
