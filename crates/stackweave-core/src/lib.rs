@@ -15,12 +15,10 @@ mod module;
 mod names;
 mod pattern;
 mod printable;
-pub mod question;
 mod raw_frame;
 mod source_stop;
 mod stop_reason;
 mod timing;
-pub mod weave;
 
 pub use address::{CodeAddress, StackPointer};
 pub use call::Call;

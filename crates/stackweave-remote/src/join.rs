@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stackweave_core::weave::{Interpreted, Native, weave};
+use stackweave_capture::weave::{Interpreted, Native, weave};
 use stackweave_core::{CodeAddress, RawFrame, RawFrameKind, StackPointer, StopReason};
 use stackweave_profile::{Frame, FrameKind};
 
@@ -58,7 +58,7 @@ fn thread_stack(thread: SeenThread, names: &HashMap<CodeAddress, Named>, has_pyt
     }
 }
 
-/// Both stacks as one, by the rule of `stackweave_core::weave`.
+/// Both stacks as one, by the rule of `stackweave_capture::weave`.
 fn woven(native: Native<'_>, python: &[PythonFrame], names: &HashMap<CodeAddress, Named>) -> Vec<Frame> {
     let stand_ins: Vec<RawFrame> = (0..python.len() as u64).map(|index| RawFrame::script(0, index)).collect();
     let activations: Vec<StackPointer> = python.iter().map(|frame| frame.activation).collect();

@@ -1,6 +1,6 @@
 //! Stacks that a process writes down itself: one that has Stackweave loaded, where ptrace is not allowed.
 //!
-//! `stackweave_core::question` says how a question is put. A process that would not understand it is never sent a signal,
+//! `stackweave_capture::question` says how a question is put. A process that would not understand it is never sent a signal,
 //! which would end it.
 
 mod answer;

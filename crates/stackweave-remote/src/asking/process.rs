@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
-use stackweave_core::question::{ANSWERS, Question};
+use stackweave_capture::question::{ANSWERS, Question};
 
 use super::NoAnswer;
 use super::question_file::QuestionFile;

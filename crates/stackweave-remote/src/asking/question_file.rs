@@ -6,7 +6,7 @@ use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 
-use stackweave_core::question::{QUESTION, Question};
+use stackweave_capture::question::{QUESTION, Question};
 
 use super::NoAnswer;
 

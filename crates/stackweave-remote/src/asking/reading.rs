@@ -1,6 +1,6 @@
 //! The lines of an answer.
 
-use stackweave_core::question::{ANSWER_FORM, Line};
+use stackweave_capture::question::{ANSWER_FORM, Line};
 use stackweave_core::{CodeAddress, PART_SEPARATOR, Position, SourceLocation, printable};
 
 use super::answer::{Answer, AnsweredFrame, AnsweredThread};

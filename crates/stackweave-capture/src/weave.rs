@@ -5,9 +5,8 @@
 //! knowledge of the interpreter's code are needed.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
-#![expect(clippy::inline_always, reason = "part of the hot loop of another crate")]
 
-use crate::{CodeAddress, CodeId, RawFrame, RawFrameKind, StackPointer};
+use stackweave_core::{CodeAddress, CodeId, RawFrame, RawFrameKind, StackPointer};
 
 /// A native stack, innermost first.
 #[derive(Clone, Copy, Debug)]
