@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::{PyFileExistsError, PyOSError};
 use pyo3::prelude::*;
+use stackweave_files::output::{Existing, numbered, write_file};
 use stackweave_recording::read::{others_of_run, remove_run};
-use stackweave_store::output::{Existing, numbered, write_file};
 
 /// More files of one name than anybody keeps.
 const MOST_NUMBERS: u32 = 100_000;

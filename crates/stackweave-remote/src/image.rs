@@ -7,7 +7,7 @@ use object::LittleEndian;
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
 use stackweave_core::BuildId;
-use stackweave_store::MappedFile;
+use stackweave_files::MappedFile;
 use stackweave_unwind::stepping::UnwindTable;
 
 /// What a walk, and who names its frames, must know of a module.

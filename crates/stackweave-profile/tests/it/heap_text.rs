@@ -1,11 +1,11 @@
 //! What people read about memory.
 
 use stackweave_core::{Allocator, RawFrame};
+use stackweave_heap::LedgerOptions;
 use stackweave_profile::memory::{MemoryQuery, MemoryReport, read_report};
 use stackweave_profile::{HeapOptions, HeapView, write_heap};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::Start;
-use stackweave_store::ledger::LedgerOptions;
 use stackweave_tapes::Tape;
 
 use crate::common::memory::{MemoryTape, Step, header};

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use stackweave_store::output::{Existing, numbered, write_file};
+use stackweave_files::output::{Existing, numbered, write_file};
 
 /// More files of one name than anybody looks at.
 const MOST: u32 = 100_000;

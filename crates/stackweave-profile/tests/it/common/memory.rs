@@ -1,9 +1,9 @@
 //! Recordings of memory that are made up: events, and a snapshot of what a ledger says about them.
 
 use stackweave_core::{Allocator, EventKind, RawFrame};
+use stackweave_heap::{Figures, Ledger, LedgerOptions, Place};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::Start;
-use stackweave_store::ledger::{Figures, Ledger, LedgerOptions, Place};
 use stackweave_tapes::{Tape, span, stack_word};
 
 /// What a process does with memory.

@@ -3,27 +3,27 @@
 //! Hot file: no allocation, no lock.
 
 /// The sum over all places, and its peak. Each peak that is left has a number, so that a place can tell whether it has
-/// changed since ([`Account`](super::account::Account)).
+/// changed since ([`Account`](crate::account::Account)).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct HighWater {
-    pub(super) live_blocks: u64,
-    pub(super) live_bytes: u64,
-    pub(super) peak_blocks: u64,
-    pub(super) peak_bytes: u64,
-    pub(super) peak_ticks: u64,
+pub(crate) struct HighWater {
+    pub(crate) live_blocks: u64,
+    pub(crate) live_bytes: u64,
+    pub(crate) peak_blocks: u64,
+    pub(crate) peak_bytes: u64,
+    pub(crate) peak_ticks: u64,
     /// The number of the peak, if it was left; else of the one before it.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// Nothing has changed since the peak: it is now.
-    pub(super) is_now: bool,
+    pub(crate) is_now: bool,
     /// The highest since somebody asked.
-    pub(super) recent_bytes: u64,
-    pub(super) recent_ticks: u64,
+    pub(crate) recent_bytes: u64,
+    pub(crate) recent_ticks: u64,
 }
 
 impl HighWater {
     /// Before a place changes: bytes come in, and this makes a new peak, or not.
     #[inline]
-    pub(super) fn will_rise(&mut self, bytes: u64) -> bool {
+    pub(crate) fn will_rise(&mut self, bytes: u64) -> bool {
         let rises = self.live_bytes.wrapping_add(bytes) > self.peak_bytes;
         if !rises {
             self.leave_peak();
@@ -33,19 +33,19 @@ impl HighWater {
 
     /// Before a place gives something back, or takes nothing that makes a peak.
     #[inline]
-    pub(super) fn leave_peak(&mut self) {
+    pub(crate) fn leave_peak(&mut self) {
         self.number += u64::from(self.is_now);
         self.is_now = false;
     }
 
     /// What is live now is the peak.
-    pub(super) fn restart_peak(&mut self, ticks: u64) {
+    pub(crate) fn restart_peak(&mut self, ticks: u64) {
         (self.peak_blocks, self.peak_bytes, self.peak_ticks) = (self.live_blocks, self.live_bytes, ticks);
         self.is_now = true;
     }
 
     #[inline]
-    pub(super) fn add(&mut self, ticks: u64, (blocks, bytes): (u64, u64), rises: bool) {
+    pub(crate) fn add(&mut self, ticks: u64, (blocks, bytes): (u64, u64), rises: bool) {
         self.live_blocks = self.live_blocks.wrapping_add(blocks);
         self.live_bytes = self.live_bytes.wrapping_add(bytes);
         if rises {
@@ -61,7 +61,7 @@ impl HighWater {
     }
 
     #[inline]
-    pub(super) fn subtract(&mut self, (blocks, bytes): (u64, u64)) {
+    pub(crate) fn subtract(&mut self, (blocks, bytes): (u64, u64)) {
         self.live_blocks = self.live_blocks.wrapping_sub(blocks);
         self.live_bytes = self.live_bytes.wrapping_sub(bytes);
     }

@@ -2,11 +2,11 @@
 //!
 //! Hot file: allocates only when a thread is new.
 
-use super::block_table::Entry;
+use crate::block_table::Entry;
 
 /// What a thread gave back last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Given {
+pub(crate) enum Given {
     #[default]
     Nothing,
     /// Something that was not seen to be taken.
@@ -36,7 +36,7 @@ const MOST_THREADS: usize = 1 << 20;
 const AT_ONCE: usize = 1 << 18;
 
 #[derive(Debug)]
-pub(super) struct Recent {
+pub(crate) struct Recent {
     threads: Vec<Thread>,
     /// The addresses that each thread took last, `window` of each.
     addresses: Vec<u64>,
@@ -45,7 +45,7 @@ pub(super) struct Recent {
 
 impl Recent {
     /// A block is temporary if its thread has taken at most `temporary` others when it is given back.
-    pub(super) fn new(temporary: u32) -> Self {
+    pub(crate) fn new(temporary: u32) -> Self {
         let window = (temporary as usize).saturating_add(1).min(MOST_WINDOW);
         Self { threads: vec![Thread::default()], addresses: vec![0; window], window }
     }
@@ -74,7 +74,7 @@ impl Recent {
     }
 
     #[inline]
-    pub(super) fn take(&mut self, thread: u32, address: u64) {
+    pub(crate) fn take(&mut self, thread: u32, address: u64) {
         let at = self.at(thread);
         let next = &mut self.threads[at].next;
         self.addresses[at * self.window + *next] = address;
@@ -83,27 +83,27 @@ impl Recent {
 
     /// Whether the block at this address, which this thread has taken, is among its last.
     #[inline]
-    pub(super) fn is_recent(&self, thread: u32, address: u64) -> bool {
+    pub(crate) fn is_recent(&self, thread: u32, address: u64) -> bool {
         let at = (thread as usize).min(MOST_THREADS);
         let first = if at < self.threads.len() { at * self.window } else { 0 };
         self.addresses.get(first..first + self.window).is_some_and(|window| window.contains(&address))
     }
 
     #[inline]
-    pub(super) fn give(&mut self, thread: u32, address: u64, given: Given) {
+    pub(crate) fn give(&mut self, thread: u32, address: u64, given: Given) {
         let at = self.at(thread);
         self.threads[at].given = given;
         self.threads[at].given_address = address;
     }
 
     /// What the thread gave back last, if that was at this address; from then on, nothing.
-    pub(super) fn take_given(&mut self, thread: u32, address: u64) -> Given {
+    pub(crate) fn take_given(&mut self, thread: u32, address: u64) -> Given {
         let at = self.at(thread);
         let known = &mut self.threads[at];
         if known.given_address == address { std::mem::take(&mut known.given) } else { Given::Nothing }
     }
 
-    pub(super) fn bytes_used(&self) -> usize {
+    pub(crate) fn bytes_used(&self) -> usize {
         self.threads.capacity() * size_of::<Thread>() + self.addresses.capacity() * size_of::<u64>()
     }
 }

@@ -1,4 +1,4 @@
-//! Events that are told after later ones: a thread was stopped while it recorded one.
+//! Events that come after later ones: a thread was stopped while it recorded one.
 //!
 //! A free whose allocation comes later, and an allocation where a block is live whose free comes later, are remembered for a
 //! while. They are looked for only when an event is earlier than one that was told already, so they cost nothing else.
@@ -8,14 +8,14 @@ const KEPT: usize = 1024;
 
 /// Addresses, each with the time of the event that came too early.
 #[derive(Debug, Default)]
-pub(super) struct Early {
+pub(crate) struct Early {
     events: Vec<(u64, u64)>,
     next: usize,
 }
 
 impl Early {
     /// Remembers an event.
-    pub(super) fn push(&mut self, ticks: u64, address: u64) {
+    pub(crate) fn push(&mut self, ticks: u64, address: u64) {
         if self.events.len() < KEPT {
             if self.events.try_reserve(1).is_ok() {
                 self.events.push((address, ticks));
@@ -27,7 +27,7 @@ impl Early {
     }
 
     /// Forgets an event at this address that is later than `ticks`; says whether there was one.
-    pub(super) fn take_after(&mut self, ticks: u64, address: u64) -> bool {
+    pub(crate) fn take_after(&mut self, ticks: u64, address: u64) -> bool {
         let found = self.events.iter().position(|event| event.0 == address && event.1 > ticks);
         if let Some(found) = found {
             self.events[found] = (0, 0);
@@ -35,7 +35,7 @@ impl Early {
         found.is_some()
     }
 
-    pub(super) fn bytes_used(&self) -> usize {
+    pub(crate) fn bytes_used(&self) -> usize {
         self.events.capacity() * size_of::<(u64, u64)>()
     }
 }

@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-use stackweave_store::ledger::{Ledger, LedgerOptions, Place};
+use stackweave_heap::{Ledger, LedgerOptions, Place};
 use stackweave_testkit::child;
 
 const MANY: u64 = 2_000_000;

@@ -2,13 +2,13 @@
 //!
 //! Hot file: allocates only when a place is new, and never gives up on what is known already.
 
-use super::account::Account;
-use super::figures::Place;
-use super::small_account::SmallAccount;
+use crate::account::Account;
+use crate::figures::Place;
+use crate::small_account::SmallAccount;
 
 /// The number of a place in its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PlaceId(pub(super) u32);
+pub struct PlaceId(pub(crate) u32);
 
 #[derive(Clone, Copy, Debug)]
 struct Record {
@@ -19,14 +19,14 @@ struct Record {
 /// Places in the order in which they came. The first is no place in particular: that of what could not be told apart, because
 /// there was no memory.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
     records: Vec<Record>,
     /// Figures that are too large for their record.
     large: Vec<Account>,
     /// Numbers of records, by hash; 0 where there is none. A quarter of it stays empty.
     index: Vec<u32>,
     last: (Place, PlaceId),
-    pub(super) is_incomplete: bool,
+    pub(crate) is_incomplete: bool,
     /// How often it still does without asking for memory, since there was none.
     patience: u32,
 }
@@ -36,7 +36,7 @@ const FIRST_INDEX: usize = 256;
 const PATIENCE: u32 = 1 << 12;
 
 impl Places {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let nowhere = Record { place: Place::default(), figures: SmallAccount::default() };
         Self {
             records: vec![nowhere],
@@ -50,7 +50,7 @@ impl Places {
 
     /// The number of a place, a new one if it is new.
     #[inline]
-    pub(super) fn intern(&mut self, place: Place) -> PlaceId {
+    pub(crate) fn intern(&mut self, place: Place) -> PlaceId {
         if place != self.last.0 {
             self.last = (place, self.look_up(place));
         }
@@ -120,13 +120,13 @@ impl Places {
     }
 
     #[inline]
-    pub(super) fn get(&self, place: PlaceId) -> Place {
+    pub(crate) fn get(&self, place: PlaceId) -> Place {
         self.records[place.0 as usize].place
     }
 
     /// Changes the figures of a place.
     #[inline]
-    pub(super) fn update(&mut self, place: PlaceId, change: impl FnOnce(&mut Account)) {
+    pub(crate) fn update(&mut self, place: PlaceId, change: impl FnOnce(&mut Account)) {
         let record = &mut self.records[place.0 as usize];
         match record.figures.get() {
             Err(large) => change(&mut self.large[large]),
@@ -151,12 +151,12 @@ impl Places {
         self.records[place.0 as usize].figures = SmallAccount::elsewhere(number);
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Place, Account)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Place, Account)> {
         let account = |record: &Record| record.figures.get().unwrap_or_else(|large| self.large[large]);
         self.records.iter().map(move |record| (record.place, account(record)))
     }
 
-    pub(super) fn bytes_used(&self) -> usize {
+    pub(crate) fn bytes_used(&self) -> usize {
         let accounts = self.records.capacity() * size_of::<Record>() + self.large.capacity() * size_of::<Account>();
         accounts + self.index.capacity() * size_of::<u32>()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use stackweave_store::ledger::{Block, Figures, Ledger, LedgerOptions, Place, Totals, stands_for};
+use stackweave_heap::{Block, Figures, Ledger, LedgerOptions, Place, Totals, stands_for};
 use stackweave_testkit::random::Random;
 use stackweave_testkit::scale;
 

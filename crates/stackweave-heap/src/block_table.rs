@@ -12,19 +12,19 @@ use std::slice;
 
 use memmap2::{MmapMut, MmapOptions};
 
-use super::places::PlaceId;
-use super::{prefer_large_pages, prefetch};
+use crate::places::PlaceId;
+use crate::{prefer_large_pages, prefetch};
 
 /// What is known of a live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) size: u64,
-    pub(super) place: PlaceId,
+pub(crate) struct Entry {
+    pub(crate) size: u64,
+    pub(crate) place: PlaceId,
 }
 
 /// There is no memory for one more.
 #[derive(Debug)]
-pub(super) struct Full;
+pub(crate) struct Full;
 
 /// ```text
 /// first word   address (56 bits), low byte of the size
@@ -81,7 +81,7 @@ fn hash(address: u64) -> u64 {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct BlockTable {
+pub(crate) struct BlockTable {
     /// A power of two of slots; `None` before the first block.
     map: Option<MmapMut>,
     /// How many slots there are.
@@ -98,7 +98,7 @@ pub(super) struct BlockTable {
 impl BlockTable {
     /// Adds a block; gives the one that was there.
     #[inline]
-    pub(super) fn insert(&mut self, address: u64, entry: Entry) -> Result<Option<Entry>, Full> {
+    pub(crate) fn insert(&mut self, address: u64, entry: Entry) -> Result<Option<Entry>, Full> {
         let Some(slot) = Slot::new(address, entry).filter(|_| self.others.is_empty()) else {
             return self.insert_elsewhere(address, entry);
         };
@@ -135,7 +135,7 @@ impl BlockTable {
 
     /// Takes a block out.
     #[inline]
-    pub(super) fn remove(&mut self, address: u64) -> Option<Entry> {
+    pub(crate) fn remove(&mut self, address: u64) -> Option<Entry> {
         match self.find(address) {
             Some(at) => {
                 let entry = self.slots()[at].entry();
@@ -168,7 +168,7 @@ impl BlockTable {
         slots[gap] = Slot::default();
     }
 
-    pub(super) fn get(&self, address: u64) -> Option<Entry> {
+    pub(crate) fn get(&self, address: u64) -> Option<Entry> {
         self.find(address).map(|at| self.slots()[at].entry()).or_else(|| self.others.get(&address).copied())
     }
 
@@ -190,13 +190,13 @@ impl BlockTable {
 
     /// Whether it is in the processor's caches.
     #[inline]
-    pub(super) fn is_small(&self) -> bool {
+    pub(crate) fn is_small(&self) -> bool {
         self.length * size_of::<Slot>() <= SMALL
     }
 
     /// Has the slot fetched where this block is, or will be.
     #[inline]
-    pub(super) fn prefetch(&self, address: u64) {
+    pub(crate) fn prefetch(&self, address: u64) {
         if let Some(slot) = self.slots().get(self.home(address)) {
             prefetch(slot);
         }
@@ -252,12 +252,12 @@ impl BlockTable {
         unsafe { slice::from_raw_parts_mut(map.as_mut_ptr().cast(), self.length) }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Entry)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Entry)> {
         let taken = self.slots().iter().filter(|slot| !slot.is_empty());
         taken.map(|slot| (slot.address(), slot.entry())).chain(self.others.iter().map(|(at, entry)| (*at, *entry)))
     }
 
-    pub(super) fn bytes_used(&self) -> usize {
+    pub(crate) fn bytes_used(&self) -> usize {
         self.length * size_of::<Slot>() + self.others.capacity() * size_of::<(u64, Entry)>()
     }
 }

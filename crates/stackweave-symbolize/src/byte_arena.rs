@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use stackweave_store::MappedFile;
+use stackweave_files::MappedFile;
 
 /// Bytes of a file: as they are there, or taken out of it.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl Deref for Bytes {
 
 /// A list that only grows, so that what is on it can be borrowed while more is put there.
 #[derive(Debug)]
-pub(crate) struct Shelf<T> {
+pub(crate) struct Arena<T> {
     first: Link<T>,
 }
 
@@ -39,7 +39,7 @@ struct Node<T> {
     next: Link<T>,
 }
 
-impl<T> Shelf<T> {
+impl<T> Arena<T> {
     pub(crate) const fn new() -> Self {
         Self { first: OnceLock::new() }
     }
@@ -62,7 +62,7 @@ impl<T> Shelf<T> {
     }
 }
 
-impl<T> Drop for Shelf<T> {
+impl<T> Drop for Arena<T> {
     /// One after the other: a long list must not be dropped by recursion.
     fn drop(&mut self) {
         let mut next = self.first.take();
@@ -78,20 +78,20 @@ mod tests {
 
     #[test]
     fn what_is_put_stays_while_more_comes() {
-        let shelf = Shelf::new();
-        let first = shelf.put(String::from("first"));
-        let others: Vec<&String> = (0..10_000).map(|index| shelf.put(index.to_string())).take(100).collect();
+        let arena = Arena::new();
+        let first = arena.put(String::from("first"));
+        let others: Vec<&String> = (0..10_000).map(|index| arena.put(index.to_string())).take(100).collect();
         assert_eq!(first, "first");
         assert_eq!(others[99], "99");
     }
 
     #[test]
-    fn a_long_shelf_is_dropped_without_recursion() {
-        let shelf = Shelf::new();
-        let mut link = &shelf.first;
+    fn a_long_arena_is_dropped_without_recursion() {
+        let arena = Arena::new();
+        let mut link = &arena.first;
         for index in 0..200_000 {
             link = &link.get_or_init(|| Box::new(Node { value: index, next: OnceLock::new() })).next;
         }
-        drop(shelf);
+        drop(arena);
     }
 }

@@ -15,15 +15,15 @@ pub fn stands_for(size: u64, every: u64) -> (f64, f64) {
 
 /// What an allocation counts in a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Weight {
-    pub(super) blocks: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Weight {
+    pub(crate) blocks: u64,
+    pub(crate) bytes: u64,
 }
 
 /// How allocations are counted: as they are, or as a sample, with a binary fraction so that no estimate is rounded before it
 /// is added up.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     every: u64,
 }
 
@@ -33,17 +33,17 @@ const FRACTION: u32 = 10;
 const MOST: u64 = 1 << 50;
 
 impl Scale {
-    pub(super) fn new(sample_every: Option<u64>) -> Self {
+    pub(crate) fn new(sample_every: Option<u64>) -> Self {
         Self { every: sample_every.map_or(0, |every| every.clamp(1, MOST)) }
     }
 
     #[inline]
-    pub(super) fn weight(self, size: u64) -> Weight {
+    pub(crate) fn weight(self, size: u64) -> Weight {
         if self.every == 0 { Weight { blocks: 1, bytes: size.min(MOST) } } else { self.estimate(size, size) }
     }
 
     /// The weight of `part` bytes of an allocation of `size` bytes.
-    pub(super) fn weight_of_part(self, size: u64, part: u64) -> Weight {
+    pub(crate) fn weight_of_part(self, size: u64, part: u64) -> Weight {
         if self.every == 0 { Weight { blocks: 1, bytes: part.min(MOST) } } else { self.estimate(size, part) }
     }
 
@@ -59,7 +59,7 @@ impl Scale {
 
     /// The whole number that is nearest to a sum of weights.
     #[inline]
-    pub(super) fn whole(self, sum: u64) -> u64 {
+    pub(crate) fn whole(self, sum: u64) -> u64 {
         if self.every == 0 { sum } else { (sum >> FRACTION) + (sum >> (FRACTION - 1) & 1) }
     }
 }

@@ -5,28 +5,28 @@
 //!
 //! Hot file: no allocation, no lock.
 
-use super::figures::Figures;
-use super::high_water::HighWater;
-use super::sampling::{Scale, Weight};
+use crate::figures::Figures;
+use crate::high_water::HighWater;
+use crate::sampling::{Scale, Weight};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Account {
-    pub(super) allocations: u64,
-    pub(super) bytes: u64,
-    pub(super) live_blocks: u64,
-    pub(super) live_bytes: u64,
-    pub(super) peak_blocks: u64,
-    pub(super) peak_bytes: u64,
+pub(crate) struct Account {
+    pub(crate) allocations: u64,
+    pub(crate) bytes: u64,
+    pub(crate) live_blocks: u64,
+    pub(crate) live_bytes: u64,
+    pub(crate) peak_blocks: u64,
+    pub(crate) peak_bytes: u64,
     /// The number of the peak that the two above are of.
-    pub(super) peak: u64,
-    pub(super) temporary: u64,
-    pub(super) temporary_bytes: u64,
+    pub(crate) peak: u64,
+    pub(crate) temporary: u64,
+    pub(crate) temporary_bytes: u64,
 }
 
 impl Account {
     /// Before a change: keeps what it had at a peak that was left meanwhile.
     #[inline]
-    pub(super) fn keep_peak(&mut self, sum: &HighWater) {
+    pub(crate) fn keep_peak(&mut self, sum: &HighWater) {
         if self.peak != sum.number {
             self.peak = sum.number;
             self.peak_blocks = self.live_blocks;
@@ -35,36 +35,36 @@ impl Account {
     }
 
     #[inline]
-    pub(super) fn count(&mut self, weight: Weight) {
+    pub(crate) fn count(&mut self, weight: Weight) {
         self.allocations = self.allocations.wrapping_add(weight.blocks);
         self.bytes = self.bytes.wrapping_add(weight.bytes);
     }
 
     #[inline]
-    pub(super) fn add(&mut self, (blocks, bytes): (u64, u64)) {
+    pub(crate) fn add(&mut self, (blocks, bytes): (u64, u64)) {
         self.live_blocks = self.live_blocks.wrapping_add(blocks);
         self.live_bytes = self.live_bytes.wrapping_add(bytes);
     }
 
     #[inline]
-    pub(super) fn subtract(&mut self, (blocks, bytes): (u64, u64)) {
+    pub(crate) fn subtract(&mut self, (blocks, bytes): (u64, u64)) {
         self.live_blocks = self.live_blocks.wrapping_sub(blocks);
         self.live_bytes = self.live_bytes.wrapping_sub(bytes);
     }
 
     #[inline]
-    pub(super) fn count_temporary(&mut self, weight: Weight) {
+    pub(crate) fn count_temporary(&mut self, weight: Weight) {
         self.temporary = self.temporary.wrapping_add(weight.blocks);
         self.temporary_bytes = self.temporary_bytes.wrapping_add(weight.bytes);
     }
 
-    pub(super) fn uncount_temporary(&mut self, weight: Weight) {
+    pub(crate) fn uncount_temporary(&mut self, weight: Weight) {
         self.temporary = self.temporary.wrapping_sub(weight.blocks);
         self.temporary_bytes = self.temporary_bytes.wrapping_sub(weight.bytes);
     }
 
     /// Adds what another has counted; not what is live.
-    pub(super) fn add_counts(&mut self, other: &Self) {
+    pub(crate) fn add_counts(&mut self, other: &Self) {
         self.allocations = self.allocations.wrapping_add(other.allocations);
         self.bytes = self.bytes.wrapping_add(other.bytes);
         self.temporary = self.temporary.wrapping_add(other.temporary);
@@ -72,7 +72,7 @@ impl Account {
     }
 
     /// What a ledger with this sum over all accounts tells of it.
-    pub(super) fn figures(&self, sum: &HighWater, scale: Scale) -> Figures {
+    pub(crate) fn figures(&self, sum: &HighWater, scale: Scale) -> Figures {
         let is_unchanged = sum.is_now || self.peak != sum.number;
         let (peak_blocks, peak_bytes) =
             if is_unchanged { (self.live_blocks, self.live_bytes) } else { (self.peak_blocks, self.peak_bytes) };

@@ -4,13 +4,13 @@
 //!
 //! Hot file: no allocation, no lock.
 
-use super::account::Account;
+use crate::account::Account;
 
 /// Not the number of a peak: the place has an [`Account`] elsewhere, whose number is in `bytes`.
 const ELSEWHERE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SmallAccount {
+pub(crate) struct SmallAccount {
     bytes: u32,
     live_bytes: u32,
     peak_bytes: u32,
@@ -25,7 +25,7 @@ pub(super) struct SmallAccount {
 impl SmallAccount {
     /// Returns the same figures; `None` if they are too large.
     #[inline]
-    pub(super) fn of(account: &Account) -> Option<Self> {
+    pub(crate) fn of(account: &Account) -> Option<Self> {
         let peak = u32::try_from(account.peak).ok().filter(|peak| *peak != ELSEWHERE)?;
         Some(Self {
             bytes: u32::try_from(account.bytes).ok()?,
@@ -41,13 +41,13 @@ impl SmallAccount {
     }
 
     /// Returns what stands for an account with this number.
-    pub(super) fn elsewhere(number: u32) -> Self {
+    pub(crate) fn elsewhere(number: u32) -> Self {
         Self { bytes: number, peak: ELSEWHERE, ..Self::default() }
     }
 
     /// Returns the figures, or the number of the account that has them.
     #[inline]
-    pub(super) fn get(&self) -> Result<Account, usize> {
+    pub(crate) fn get(&self) -> Result<Account, usize> {
         if self.peak == ELSEWHERE {
             return Err(self.bytes as usize);
         }

@@ -4,6 +4,6 @@ use memmap2::{Advice, MmapMut};
 
 /// Has the mapping in large pages, if the kernel has some: a table of hundreds of megabytes misses the processor's table of
 /// pages at every look otherwise.
-pub(super) fn prefer_large_pages(map: &MmapMut) {
+pub(crate) fn prefer_large_pages(map: &MmapMut) {
     let _ = map.advise(Advice::HugePage);
 }

@@ -3,4 +3,4 @@
 use memmap2::MmapMut;
 
 /// Does nothing.
-pub(super) fn prefer_large_pages(_map: &MmapMut) {}
+pub(crate) fn prefer_large_pages(_map: &MmapMut) {}

@@ -5,15 +5,15 @@
 
 use std::collections::HashMap;
 
-use super::account::Account;
-use super::block_table::{BlockTable, Entry};
-use super::figures::{Figures, Place, Totals};
-use super::high_water::HighWater;
-use super::late::Early;
-use super::places::{PlaceId, Places};
-use super::ranges::{Cut, Range, Ranges};
-use super::recent::{Given, Recent};
-use super::sampling::{Scale, Weight};
+use crate::account::Account;
+use crate::block_table::{BlockTable, Entry};
+use crate::figures::{Figures, Place, Totals};
+use crate::high_water::HighWater;
+use crate::out_of_order::Early;
+use crate::places::{PlaceId, Places};
+use crate::ranges::{Cut, Range, Ranges};
+use crate::recent::{Given, Recent};
+use crate::sampling::{Scale, Weight};
 
 /// How a ledger counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,4 +2,4 @@
 
 /// Does nothing.
 #[inline]
-pub(super) fn prefetch<T>(_value: &T) {}
+pub(crate) fn prefetch<T>(_value: &T) {}

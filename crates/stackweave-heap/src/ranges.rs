@@ -4,20 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use super::places::PlaceId;
-use super::sampling::{Scale, Weight};
+use crate::places::PlaceId;
+use crate::sampling::{Scale, Weight};
 
 /// A piece of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(crate) struct Range {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
     /// How long the whole mapping was.
-    pub(super) size: u64,
-    pub(super) place: PlaceId,
+    pub(crate) size: u64,
+    pub(crate) place: PlaceId,
     /// Which mapping.
-    pub(super) mapping: u64,
-    pub(super) weight: Weight,
+    pub(crate) mapping: u64,
+    pub(crate) weight: Weight,
 }
 
 impl Range {
@@ -30,24 +30,24 @@ impl Range {
 
 /// What became of a piece of which something was given back.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
-    pub(super) before: Range,
-    pub(super) gone: Range,
-    pub(super) left: [Option<Range>; 2],
+pub(crate) struct Cut {
+    pub(crate) before: Range,
+    pub(crate) gone: Range,
+    pub(crate) left: [Option<Range>; 2],
 }
 
 /// The kernel maps whole pages, whatever length it is told.
 const PAGE: u64 = 4096;
 
 #[derive(Debug, Default)]
-pub(super) struct Ranges {
+pub(crate) struct Ranges {
     /// By their starts.
     pieces: BTreeMap<u64, Range>,
 }
 
 impl Ranges {
     /// Gives back what lies in these addresses, which end with a page.
-    pub(super) fn cut(&mut self, address: u64, size: u64, scale: Scale) -> Vec<Cut> {
+    pub(crate) fn cut(&mut self, address: u64, size: u64, scale: Scale) -> Vec<Cut> {
         let end = address.saturating_add(size);
         let end = end.checked_next_multiple_of(PAGE).unwrap_or(end);
         let mut cuts = Vec::new();
@@ -68,19 +68,19 @@ impl Ranges {
     }
 
     /// The piece that holds this address.
-    pub(super) fn containing(&self, address: u64) -> Option<Range> {
+    pub(crate) fn containing(&self, address: u64) -> Option<Range> {
         let (_, piece) = self.pieces.range(..=address).next_back()?;
         (address < piece.end).then_some(*piece)
     }
 
     /// Adds a piece where there is none.
-    pub(super) fn insert(&mut self, piece: Range) {
+    pub(crate) fn insert(&mut self, piece: Range) {
         self.pieces.insert(piece.start, piece);
     }
 
     /// Puts a piece back, and joins it with those of the same mapping beside it. Gives these, and what is there now; `None` if
     /// something else is there.
-    pub(super) fn restore(&mut self, piece: Range, scale: Scale) -> Option<([Option<Range>; 2], Range)> {
+    pub(crate) fn restore(&mut self, piece: Range, scale: Scale) -> Option<([Option<Range>; 2], Range)> {
         if self.first_in(piece.start, piece.end).is_some() {
             return None;
         }
@@ -98,12 +98,12 @@ impl Ranges {
         Some(([before, after], joined))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Range> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Range> {
         self.pieces.values()
     }
 
     /// Roughly: a map's nodes are half full at least.
-    pub(super) fn bytes_used(&self) -> usize {
+    pub(crate) fn bytes_used(&self) -> usize {
         self.pieces.len() * size_of::<(u64, Range)>() * 2
     }
 }
