@@ -6,6 +6,7 @@ mod dump_signal;
 mod exports;
 mod functions;
 mod interpose;
+mod loaded_module;
 mod mapping_functions;
 mod new_functions;
 mod originals;
