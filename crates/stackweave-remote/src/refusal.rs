@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::asking::NoAnswer;
+use crate::self_report::NoReport;
 
 /// One reason, which says what helps where something does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,11 +33,11 @@ pub enum CantRead {
         by: Guard,
     },
     /// The system does not allow it, and the process, which has Stackweave loaded, has not said it itself.
-    NotAnswered {
+    NotReported {
         /// The process that was asked for.
         process: u32,
         /// Why it has not.
-        why: NoAnswer,
+        why: NoReport,
     },
     /// Whatever else the system said.
     System {
@@ -68,10 +68,10 @@ pub enum Guard {
 
 impl CantRead {
     /// This refusal, for a process that was asked then, and why that was in vain.
-    pub(crate) fn unanswered(self, why: NoAnswer) -> Self {
+    pub(crate) fn unreported(self, why: NoReport) -> Self {
         match self {
             Self::NotAllowed { process, .. } | Self::Traced { process, .. } if !why.is_of_others() => {
-                Self::NotAnswered { process, why }
+                Self::NotReported { process, why }
             }
             refusal => refusal,
         }
@@ -94,7 +94,7 @@ impl fmt::Display for CantRead {
                 write!(f, "process {process} is traced by process {by} already: end that debugger or strace first")
             }
             Self::NotAllowed { process, by } => write!(f, "not allowed to look into process {process}: {by}"),
-            Self::NotAnswered { process, why } => {
+            Self::NotReported { process, why } => {
                 write!(f, "process {process} may not be traced here, and does not tell its stacks itself: {why}")
             }
             Self::System { process, said } => write!(f, "can't look into process {process}: {said}"),

@@ -8,20 +8,20 @@ use std::os::unix::fs::FileExt;
 
 use stackweave_capture::question::{QUESTION, Question};
 
-use super::NoAnswer;
+use super::NoReport;
 
 #[derive(Debug)]
-pub(super) struct QuestionFile(File);
+pub(super) struct ReportFile(File);
 
-impl QuestionFile {
+impl ReportFile {
     /// A file for the answer of this process.
-    pub(super) fn new(process: u32) -> Result<Self, NoAnswer> {
-        let name = CString::new(format!("{QUESTION}{process}")).map_err(|_| NoAnswer::NotAsked(libc::EINVAL))?;
+    pub(super) fn new(process: u32) -> Result<Self, NoReport> {
+        let name = CString::new(format!("{QUESTION}{process}")).map_err(|_| NoReport::NotSent(libc::EINVAL))?;
         // SAFETY: a name that ends with a zero.
         let made = |flags| unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | flags) };
         // Kernels before 6.3 don't know the flag, some later ones make no files without it.
         let fd = [libc::MFD_NOEXEC_SEAL, 0].into_iter().map(made).find(|fd| *fd >= 0);
-        let fd = fd.ok_or_else(|| NoAnswer::NotAsked(Error::last_os_error().raw_os_error().unwrap_or(0)))?;
+        let fd = fd.ok_or_else(|| NoReport::NotSent(Error::last_os_error().raw_os_error().unwrap_or(0)))?;
         // SAFETY: new, and ours.
         Ok(Self(unsafe { File::from_raw_fd(fd) }))
     }

@@ -3,12 +3,12 @@
 use stackweave_capture::question::{ANSWER_FORM, Line};
 use stackweave_core::{CodeAddress, PART_SEPARATOR, Position, SourceLocation, printable};
 
-use super::answer::{Answer, AnsweredFrame, AnsweredThread};
+use super::report::{ReportedFrame, ReportedThread, SelfReport};
 
 /// What has been written so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Read {
-    Whole(Answer),
+    Whole(SelfReport),
     /// Its last line is missing yet.
     Partial,
     Refused(String),
@@ -21,7 +21,7 @@ pub(super) fn read(bytes: &[u8]) -> Read {
         return Read::Partial;
     }
     let text = String::from_utf8_lossy(bytes);
-    let mut answer = Answer { process: 0, threads: Vec::new(), more: 0 };
+    let mut answer = SelfReport { process: 0, threads: Vec::new(), more: 0 };
     for line in text.lines() {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let known = Line::from_word(word).and_then(|line| add(&mut answer, line, rest));
@@ -45,7 +45,7 @@ enum Added {
 }
 
 /// Adds what a line says; `None` if that is nothing known.
-fn add(answer: &mut Answer, line: Line, rest: &str) -> Option<Added> {
+fn add(answer: &mut SelfReport, line: Line, rest: &str) -> Option<Added> {
     match line {
         Line::Answer => {
             let (form, process) = rest.split_once(' ')?;
@@ -55,7 +55,7 @@ fn add(answer: &mut Answer, line: Line, rest: &str) -> Option<Added> {
         Line::Thread => {
             let (task, name) = rest.split_once(' ')?;
             let (task, name) = (task.parse().ok()?, name.to_owned());
-            answer.threads.push(AnsweredThread { task, name, state: '?', frames: Vec::new(), problem: None });
+            answer.threads.push(ReportedThread { task, name, state: '?', frames: Vec::new(), problem: None });
         }
         Line::Cut => answer.threads.last_mut()?.problem = Some(printable(rest)),
         Line::Silent => answer.threads.last_mut()?.problem = Some(format!("it has not answered: {}", printable(rest))),
@@ -69,25 +69,25 @@ fn add(answer: &mut Answer, line: Line, rest: &str) -> Option<Added> {
     Some(Added::Line)
 }
 
-fn frame(line: Line, rest: &str) -> Option<AnsweredFrame> {
+fn frame(line: Line, rest: &str) -> Option<ReportedFrame> {
     let address = || u64::from_str_radix(rest, 16).ok();
     Some(match line {
-        Line::Return => AnsweredFrame::Native(CodeAddress::return_address(address()?)),
-        Line::Exact => AnsweredFrame::Native(CodeAddress::instruction_pointer(address()?)),
+        Line::Return => ReportedFrame::Native(CodeAddress::return_address(address()?)),
+        Line::Exact => ReportedFrame::Native(CodeAddress::instruction_pointer(address()?)),
         Line::Python => python(rest),
-        Line::Label => AnsweredFrame::Label(rest.to_owned()),
-        _ => AnsweredFrame::Script(rest.to_owned()),
+        Line::Label => ReportedFrame::Label(rest.to_owned()),
+        _ => ReportedFrame::Script(rest.to_owned()),
     })
 }
 
 /// A Python frame; where its parts are not known, by whatever was written instead.
-fn python(rest: &str) -> AnsweredFrame {
+fn python(rest: &str) -> ReportedFrame {
     let parts: Vec<&str> = rest.split(PART_SEPARATOR).collect();
     let [name, qualname, filename, line, first_line] = parts[..] else {
-        return AnsweredFrame::Script(rest.to_owned());
+        return ReportedFrame::Script(rest.to_owned());
     };
     let line = line.parse().ok();
-    AnsweredFrame::Python(SourceLocation {
+    ReportedFrame::Python(SourceLocation {
         name: name.into(),
         qualname: (!qualname.is_empty()).then(|| qualname.into()),
         filename: filename.into(),
@@ -117,12 +117,12 @@ mod tests {
         let [main, worker, stopped] = &answer.threads[..] else { panic!() };
         assert_eq!((main.task, &*main.name, &main.problem), (7, "main thread", &None));
         let expected = [
-            AnsweredFrame::Native(CodeAddress::instruction_pointer(0x10)),
-            AnsweredFrame::Native(CodeAddress::return_address(0xff)),
-            AnsweredFrame::Python(location),
+            ReportedFrame::Native(CodeAddress::instruction_pointer(0x10)),
+            ReportedFrame::Native(CodeAddress::return_address(0xff)),
+            ReportedFrame::Python(location),
         ];
         assert_eq!(main.frames, expected);
-        let expected = [AnsweredFrame::Script("py:^2+0".into()), AnsweredFrame::Label("step".into())];
+        let expected = [ReportedFrame::Script("py:^2+0".into()), ReportedFrame::Label("step".into())];
         assert_eq!((&worker.frames[..], worker.problem.as_deref()), (&expected[..], Some("limit reached")));
         assert_eq!(stopped.problem.as_deref(), Some("it has not answered: it is stopped"));
     }

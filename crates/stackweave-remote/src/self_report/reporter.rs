@@ -10,22 +10,22 @@ use std::time::Duration;
 
 use stackweave_capture::question::{ANSWERS, Question};
 
-use super::NoAnswer;
-use super::question_file::QuestionFile;
+use super::NoReport;
+use super::report_file::ReportFile;
 use super::status::Status;
 
 /// A process that says that it answers.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct Reporter {
     process: u32,
     signal: i32,
     /// Stands for that very process, though its number may be given to another. `None` on kernels before 5.3.
     handle: Option<OwnedFd>,
 }
 
-impl Asked {
+impl Reporter {
     /// Looks whether the process answers.
-    pub(super) fn find(process: u32) -> Result<Self, NoAnswer> {
+    pub(super) fn find(process: u32) -> Result<Self, NoReport> {
         let handle = open_handle(process);
         let maps = fs::read(format!("/proc/{process}/maps")).map_err(|error| why_unread(&error))?;
         let signals = shown_signals(&maps);
@@ -34,10 +34,10 @@ impl Asked {
         let handled = signals.iter().rev().find(|signal| status.handles(**signal));
         match (handled, signals.last()) {
             (Some(signal), _) => Ok(Self { process, signal: *signal, handle }),
-            (None, Some(signal)) => Err(NoAnswer::NoHandler(*signal)),
+            (None, Some(signal)) => Err(NoReport::NoHandler(*signal)),
             // A process that is ending has no maps any more.
-            (None, None) if status.has_ended() => Err(NoAnswer::NoProcess),
-            (None, None) => Err(NoAnswer::NotLoaded),
+            (None, None) if status.has_ended() => Err(NoReport::NoProcess),
+            (None, None) => Err(NoReport::NotLoaded),
         }
     }
 
@@ -53,21 +53,21 @@ impl Asked {
     }
 
     /// Puts the question. The signal would end a process without a handler, so that is looked at right before.
-    pub(super) fn send(&self, file: &QuestionFile) -> Result<(), NoAnswer> {
+    pub(super) fn send(&self, file: &ReportFile) -> Result<(), NoReport> {
         let status = Status::of_process(self.process)?;
         if status.is_in_other_namespace {
-            return Err(NoAnswer::OtherNamespace);
+            return Err(NoReport::OtherNamespace);
         }
         if matches!(status.state, 'T' | 't') {
-            return Err(NoAnswer::Stopped);
+            return Err(NoReport::Stopped);
         }
         if !Status::of_process(self.process)?.handles(self.signal) {
-            return Err(NoAnswer::NoHandler(self.signal));
+            return Err(NoReport::NoHandler(self.signal));
         }
         match self.queue(&information(self.signal, file.question())) {
             Ok(()) => Ok(()),
-            Err(libc::ESRCH) => Err(NoAnswer::NoProcess),
-            Err(error) => Err(NoAnswer::NotAsked(error)),
+            Err(libc::ESRCH) => Err(NoReport::NoProcess),
+            Err(error) => Err(NoReport::NotSent(error)),
         }
     }
 
@@ -86,17 +86,17 @@ impl Asked {
     }
 
     /// Why there was no answer in that time.
-    pub(super) fn why_silent(&self, timeout: Duration) -> NoAnswer {
+    pub(super) fn why_silent(&self, timeout: Duration) -> NoReport {
         if Status::of_process(self.process).is_ok_and(|status| status.has_ended()) {
-            return NoAnswer::NoProcess;
+            return NoReport::NoProcess;
         }
         let threads: Vec<Status> = self.threads().filter_map(|(_, status)| status).collect();
         if threads.is_empty() {
-            NoAnswer::NoProcess
+            NoReport::NoProcess
         } else if threads.iter().all(|status| status.blocks(self.signal)) {
-            NoAnswer::Blocked(self.signal)
+            NoReport::Blocked(self.signal)
         } else {
-            NoAnswer::Silent(self.signal, timeout)
+            NoReport::Silent(self.signal, timeout)
         }
     }
 }
@@ -109,10 +109,10 @@ fn open_handle(process: u32) -> Option<OwnedFd> {
     Some(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-pub(super) fn why_unread(error: &Error) -> NoAnswer {
+pub(super) fn why_unread(error: &Error) -> NoReport {
     match error.kind() {
-        ErrorKind::PermissionDenied => NoAnswer::NotAllowed,
-        _ => NoAnswer::NoProcess,
+        ErrorKind::PermissionDenied => NoReport::NotAllowed,
+        _ => NoReport::NoProcess,
     }
 }
 

@@ -6,18 +6,18 @@ use stackweave_core::{CodeAddress, SourceLocation};
 
 /// Where the threads of a process are, with native frames that are not named yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct SelfReport {
     /// The process.
     pub process: u32,
     /// The main thread first, then by number.
-    pub threads: Vec<AnsweredThread>,
+    pub threads: Vec<ReportedThread>,
     /// How many threads it has beyond those that it has asked.
     pub more: usize,
 }
 
 /// Where a thread is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AnsweredThread {
+pub struct ReportedThread {
     /// The kernel's number of it.
     pub task: u32,
     /// As the kernel knows it.
@@ -25,14 +25,14 @@ pub struct AnsweredThread {
     /// What it did just before it was asked, as `/proc` has it.
     pub state: char,
     /// Innermost first.
-    pub frames: Vec<AnsweredFrame>,
+    pub frames: Vec<ReportedFrame>,
     /// Why frames are missing, if they are.
     pub problem: Option<String>,
 }
 
 /// A frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AnsweredFrame {
+pub enum ReportedFrame {
     /// A place in machine code of that process.
     Native(CodeAddress),
     /// A place in Python code; without columns.
@@ -43,7 +43,7 @@ pub enum AnsweredFrame {
     Label(String),
 }
 
-impl Answer {
+impl SelfReport {
     /// Adds what was seen from outside, and sorts the threads.
     pub(super) fn know(&mut self, process: u32, states: &BTreeMap<u32, char>) {
         for thread in &mut self.threads {

@@ -3,27 +3,27 @@
 //! `stackweave_capture::question` says how a question is put. A process that would not understand it is never sent a signal,
 //! which would end it.
 
-mod answer;
-mod process;
-mod question_file;
 mod reading;
+mod report;
+mod report_file;
+mod reporter;
 mod stacks;
 mod status;
 
 use core::fmt;
 use std::time::{Duration, Instant};
 
-pub use answer::{Answer, AnsweredFrame, AnsweredThread};
+pub use report::{ReportedFrame, ReportedThread, SelfReport};
 
-use process::Asked;
-use question_file::QuestionFile;
 use reading::Read;
+use report_file::ReportFile;
+use reporter::Reporter;
 pub(crate) use stacks::stacks_of;
 
 /// Why a process has not said where its threads are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NoAnswer {
+pub enum NoReport {
     /// There is no such process.
     NoProcess,
     /// Its `/proc` can't be read: it belongs to another user.
@@ -39,7 +39,7 @@ pub enum NoAnswer {
     /// The signal can't reach any of its threads.
     Blocked(i32),
     /// The question could not be put: the error number.
-    NotAsked(i32),
+    NotSent(i32),
     /// There was no answer in that time to this signal.
     Silent(i32, Duration),
     /// The process says why it gives none.
@@ -48,14 +48,14 @@ pub enum NoAnswer {
     Unreadable(String),
 }
 
-impl NoAnswer {
+impl NoReport {
     /// Whether the process is none that could be asked.
     pub(crate) fn is_of_others(&self) -> bool {
         matches!(self, Self::NoProcess | Self::NotAllowed | Self::NotLoaded)
     }
 }
 
-impl fmt::Display for NoAnswer {
+impl fmt::Display for NoReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoProcess => f.write_str("there is no such process"),
@@ -65,7 +65,7 @@ impl fmt::Display for NoAnswer {
             Self::OtherNamespace => f.write_str("it is in another PID namespace: ask from inside its container"),
             Self::Stopped => f.write_str("it is stopped"),
             Self::Blocked(signal) => write!(f, "all its threads block signal {signal}, by which it could be asked"),
-            Self::NotAsked(error) => {
+            Self::NotSent(error) => {
                 write!(f, "it can't be asked: {}", std::io::Error::from_raw_os_error(*error))
             }
             Self::Silent(signal, time) => write!(
@@ -78,17 +78,17 @@ impl fmt::Display for NoAnswer {
     }
 }
 
-impl core::error::Error for NoAnswer {}
+impl core::error::Error for NoReport {}
 
 /// Asks a process of this user that has Stackweave loaded where its threads are, and waits for the answer.
 ///
 /// Its threads are interrupted by a signal: system calls go on, or end with `EINTR` where the kernel never restarts them
 /// (`nanosleep`, `poll`, `epoll_wait`), which Python's own functions try again.
-pub fn ask(process: u32, timeout: Duration) -> Result<Answer, NoAnswer> {
+pub fn request_report(process: u32, timeout: Duration) -> Result<SelfReport, NoReport> {
     let end = Instant::now() + timeout;
-    let asked = Asked::find(process)?;
+    let asked = Reporter::find(process)?;
     loop {
-        let file = QuestionFile::new(process)?;
+        let file = ReportFile::new(process)?;
         let states = asked.states();
         asked.send(&file)?;
         match wait(&file, end) {
@@ -97,12 +97,12 @@ pub fn ask(process: u32, timeout: Duration) -> Result<Answer, NoAnswer> {
                 return Ok(answer);
             }
             Read::Whole(answer) => {
-                return Err(NoAnswer::Unreadable(format!("it speaks of process {}", answer.process)));
+                return Err(NoReport::Unreadable(format!("it speaks of process {}", answer.process)));
             }
             // Somebody else asks, or it dumps its threads just now.
             Read::Refused(_) if Instant::now() < end => std::thread::sleep(FIRST_PAUSE),
-            Read::Refused(reason) => return Err(NoAnswer::Refused(reason)),
-            Read::Unreadable(what) => return Err(NoAnswer::Unreadable(what)),
+            Read::Refused(reason) => return Err(NoReport::Refused(reason)),
+            Read::Unreadable(what) => return Err(NoReport::Unreadable(what)),
             Read::Partial => return Err(asked.why_silent(timeout)),
         }
     }
@@ -112,7 +112,7 @@ const FIRST_PAUSE: Duration = Duration::from_micros(100);
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 
 /// Waits until the answer is whole. A file in memory can't be waited for, so it is looked at.
-fn wait(file: &QuestionFile, end: Instant) -> Read {
+fn wait(file: &ReportFile, end: Instant) -> Read {
     let mut pause = FIRST_PAUSE;
     loop {
         let read = reading::read(&file.text());

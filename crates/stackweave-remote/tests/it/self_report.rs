@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use stackweave_remote::{AnsweredFrame, NoAnswer, ask};
+use stackweave_remote::{NoReport, ReportedFrame, request_report};
 use stackweave_testkit::child::{command, own_executable, role};
 
 const TIME: Duration = Duration::from_secs(20);
@@ -65,7 +65,7 @@ fn sleep_for_good(says: &Sender<()>) {
 
 #[test]
 fn a_process_says_where_its_threads_are() {
-    const TEST: &str = "asking::a_process_says_where_its_threads_are";
+    const TEST: &str = "self_report::a_process_says_where_its_threads_are";
     if role().is_some() {
         start_sleeper("sleeper");
         stackweave_capture::prepare_answers().unwrap();
@@ -74,7 +74,7 @@ fn a_process_says_where_its_threads_are() {
     let mut patient = Patient::start(TEST, "patient");
     let mut answered = 0;
     for _ in 0..50 {
-        let answer = ask(patient.number(), TIME).unwrap();
+        let answer = request_report(patient.number(), TIME).unwrap();
         assert_eq!((answer.process, answer.threads[0].task, answer.more), (patient.number(), patient.number(), 0));
         let sleeper = answer.threads.iter().find(|thread| thread.name == "sleeper").unwrap();
         assert!(answer.threads.iter().all(|thread| "RSD".contains(thread.state)), "{answer:?}");
@@ -84,7 +84,7 @@ fn a_process_says_where_its_threads_are() {
             continue;
         }
         assert!(sleeper.frames.len() > 3 && sleeper.problem.is_none(), "{sleeper:?}");
-        assert!(matches!(sleeper.frames[0], AnsweredFrame::Native(address) if address.is_exact()));
+        assert!(matches!(sleeper.frames[0], ReportedFrame::Native(address) if address.is_exact()));
         answered += 1;
     }
     assert!(answered > 0);
@@ -93,7 +93,7 @@ fn a_process_says_where_its_threads_are() {
 
 #[test]
 fn many_ask_at_once_and_all_are_answered() {
-    const TEST: &str = "asking::many_ask_at_once_and_all_are_answered";
+    const TEST: &str = "self_report::many_ask_at_once_and_all_are_answered";
     if role().is_some() {
         (0..8).for_each(|number| start_sleeper(&format!("sleeper {number}")));
         stackweave_capture::prepare_answers().unwrap();
@@ -102,7 +102,9 @@ fn many_ask_at_once_and_all_are_answered() {
     let mut patient = Patient::start(TEST, "patient");
     let number = patient.number();
     let asking = (0..4).map(|_| {
-        std::thread::spawn(move || (0..25).map(|_| ask(number, TIME).unwrap().threads.len()).collect::<Vec<_>>())
+        std::thread::spawn(move || {
+            (0..25).map(|_| request_report(number, TIME).unwrap().threads.len()).collect::<Vec<_>>()
+        })
     });
     for counts in asking.collect::<Vec<_>>().into_iter().flat_map(|thread| thread.join().unwrap()) {
         assert!(counts >= 9, "{counts}");
@@ -112,7 +114,7 @@ fn many_ask_at_once_and_all_are_answered() {
 
 #[test]
 fn nobody_else_is_sent_a_signal() {
-    const TEST: &str = "asking::nobody_else_is_sent_a_signal";
+    const TEST: &str = "self_report::nobody_else_is_sent_a_signal";
     match role().as_deref() {
         Some("without") => return wait_here(),
         Some("taken back") => {
@@ -124,17 +126,17 @@ fn nobody_else_is_sent_a_signal() {
         }
         _ => {}
     }
-    for (role, expected) in [("without", NoAnswer::NotLoaded), ("taken back", NoAnswer::NoHandler(libc::SIGRTMAX()))] {
+    for (role, expected) in [("without", NoReport::NotLoaded), ("taken back", NoReport::NoHandler(libc::SIGRTMAX()))] {
         let mut patient = Patient::start(TEST, role);
-        assert_eq!(ask(patient.number(), TIME), Err(expected));
+        assert_eq!(request_report(patient.number(), TIME), Err(expected));
         assert!(patient.is_alive());
     }
-    assert_eq!(ask(u32::MAX, TIME), Err(NoAnswer::NoProcess));
+    assert_eq!(request_report(u32::MAX, TIME), Err(NoReport::NoProcess));
 }
 
 #[test]
 fn another_handler_wins_and_a_process_that_can_t_answer_is_told() {
-    const TEST: &str = "asking::another_handler_wins_and_a_process_that_can_t_answer_is_told";
+    const TEST: &str = "self_report::another_handler_wins_and_a_process_that_can_t_answer_is_told";
     extern "C" fn nothing(_: i32) {}
     if let Some(role) = role() {
         stackweave_capture::prepare_answers().unwrap();
@@ -155,7 +157,7 @@ fn another_handler_wins_and_a_process_that_can_t_answer_is_told() {
     }
     let (short, signal) = (Duration::from_millis(50), libc::SIGRTMAX());
     let mut other = Patient::start(TEST, "other handler");
-    assert_eq!(ask(other.number(), short), Err(NoAnswer::Silent(signal, short)));
+    assert_eq!(request_report(other.number(), short), Err(NoReport::Silent(signal, short)));
     assert!(other.is_alive());
     let stopped = Patient::start(TEST, "stopped");
     let number = stopped.number().cast_signed();
@@ -164,10 +166,10 @@ fn another_handler_wins_and_a_process_that_can_t_answer_is_told() {
         libc::kill(number, libc::SIGSTOP);
         libc::waitpid(number, std::ptr::null_mut(), libc::WUNTRACED);
     }
-    assert_eq!(ask(stopped.number(), short), Err(NoAnswer::Stopped));
+    assert_eq!(request_report(stopped.number(), short), Err(NoReport::Stopped));
     let mut blocking = Patient::start(TEST, "blocks");
     // Its threads: the runner's main thread has not blocked it, if there is one beside the test's.
-    let answer = ask(blocking.number(), short);
-    assert!(answer.is_ok() || answer == Err(NoAnswer::Blocked(signal)), "{answer:?}");
+    let answer = request_report(blocking.number(), short);
+    assert!(answer.is_ok() || answer == Err(NoReport::Blocked(signal)), "{answer:?}");
     assert!(blocking.is_alive());
 }

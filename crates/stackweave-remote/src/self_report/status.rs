@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use super::NoAnswer;
-use super::process::why_unread;
+use super::NoReport;
+use super::reporter::why_unread;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Status {
@@ -14,9 +14,9 @@ pub(super) struct Status {
 }
 
 impl Status {
-    pub(super) fn of_process(process: u32) -> Result<Self, NoAnswer> {
+    pub(super) fn of_process(process: u32) -> Result<Self, NoReport> {
         let text = fs::read(format!("/proc/{process}/status")).map_err(|error| why_unread(&error))?;
-        Self::read(&text).ok_or(NoAnswer::NoProcess)
+        Self::read(&text).ok_or(NoReport::NoProcess)
     }
 
     /// `None` when it has ended.
@@ -67,6 +67,6 @@ mod tests {
         assert!(status.blocks(11) && !status.blocks(64));
         let own = Status::of_process(std::process::id()).unwrap();
         assert!(!own.has_ended() && !own.is_in_other_namespace);
-        assert_eq!(Status::of_process(u32::MAX), Err(NoAnswer::NoProcess));
+        assert_eq!(Status::of_process(u32::MAX), Err(NoReport::NoProcess));
     }
 }

@@ -1,4 +1,4 @@
-//! A look at a process: its threads are stopped, read, and let go.
+//! An inspection of a process: its threads are stopped, read, and let go.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use crate::stack_memory::StillMemory;
 use crate::stop::{Seized, StoppedProcess};
 use crate::walk::{NativeStack, Walk, registers_of};
 
-/// What was seen, without names.
+/// What was read, without names.
 #[derive(Debug)]
-pub(crate) struct Look {
-    pub(crate) threads: Vec<SeenThread>,
+pub(crate) struct Inspection {
+    pub(crate) threads: Vec<InspectedThread>,
     pub(crate) python: Result<String, NoPython>,
     pub(crate) stopped_for: Duration,
     pub(crate) modules: Modules,
 }
 
-/// What was seen of a thread.
+/// What was read of a thread.
 #[derive(Debug)]
-pub(crate) struct SeenThread {
+pub(crate) struct InspectedThread {
     pub(crate) task: Task,
     pub(crate) native: NativeStack,
     pub(crate) python: Option<PythonThread>,
@@ -35,18 +35,18 @@ pub(crate) struct SeenThread {
     pub(crate) problem: Option<String>,
 }
 
-/// Looks at `process` from a thread of its own: the kernel lets go whatever a thread traces when that ends, by a panic too.
-pub(crate) fn look(process: Process, options: &Options) -> Result<Look, CantRead> {
+/// Inspects `process` from a thread of its own: the kernel lets go whatever a thread traces when that ends, by a panic too.
+pub(crate) fn inspect(process: Process, options: &Options) -> Result<Inspection, CantRead> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("stackweave-look".to_owned());
         let failed = |said: &str| CantRead::System { process: process.number, said: said.to_owned() };
-        let looking = builder.spawn_scoped(scope, || look_here(process, options));
-        let looking = looking.map_err(|error| failed(&error.to_string()))?;
-        looking.join().unwrap_or_else(|_| Err(failed("reading it failed")))
+        let inspecting = builder.spawn_scoped(scope, || inspect_here(process, options));
+        let inspecting = inspecting.map_err(|error| failed(&error.to_string()))?;
+        inspecting.join().unwrap_or_else(|_| Err(failed("reading it failed")))
     })
 }
 
-fn look_here(process: Process, options: &Options) -> Result<Look, CantRead> {
+fn inspect_here(process: Process, options: &Options) -> Result<Inspection, CantRead> {
     // What takes long is done before the process is stopped, and holds unless it loaded or unloaded a library meanwhile:
     // then it is done again while it stands still.
     if !ProcessMemory::of(process.number).may_be_read() {
@@ -55,42 +55,47 @@ fn look_here(process: Process, options: &Options) -> Result<Look, CantRead> {
     let mut modules = Modules::of(process);
     let python = find_python(process, options);
     let stopped = StoppedProcess::stop(process, options.patience)?;
-    let threads = see_all(process, &stopped, &modules, python.as_ref().ok(), options);
+    let threads = inspect_all(process, &stopped, &modules, python.as_ref().ok(), options);
     let stopped_for = stopped.let_go();
     if !modules.look_again() {
-        return Ok(Look { threads, python: version(python), stopped_for, modules });
+        return Ok(Inspection { threads, python: version(python), stopped_for, modules });
     }
     let stopped = StoppedProcess::stop(process, options.patience)?;
     modules.look_again();
     let python = find_python(process, options);
-    let threads = see_all(process, &stopped, &modules, python.as_ref().ok(), options);
-    Ok(Look { threads, python: version(python), stopped_for: stopped_for + stopped.let_go(), modules })
+    let threads = inspect_all(process, &stopped, &modules, python.as_ref().ok(), options);
+    Ok(Inspection { threads, python: version(python), stopped_for: stopped_for + stopped.let_go(), modules })
 }
 
 fn version(python: Result<PythonProcess, NoPython>) -> Result<String, NoPython> {
     python.map(|python| python.version())
 }
 
-fn see_all(
+fn inspect_all(
     process: Process,
     stopped: &StoppedProcess,
     modules: &Modules,
     python: Option<&PythonProcess>,
     options: &Options,
-) -> Vec<SeenThread> {
+) -> Vec<InspectedThread> {
     let mut python_threads = PythonThreads::new(python.map(PythonProcess::threads).unwrap_or_default());
     let mut memory = StillMemory::of(process.number);
     let mut walk = Walk { modules, memory: &mut memory };
-    stopped.threads().map(|thread| see(thread, &mut walk, &mut python_threads, options)).collect()
+    stopped.threads().map(|thread| inspect_thread(thread, &mut walk, &mut python_threads, options)).collect()
 }
 
 fn find_python(process: Process, options: &Options) -> Result<PythonProcess, NoPython> {
     if options.python { PythonProcess::find(process.number) } else { Err(NoPython(String::new())) }
 }
 
-fn see(thread: &Seized, walk: &mut Walk<'_>, python: &mut PythonThreads, options: &Options) -> SeenThread {
+fn inspect_thread(
+    thread: &Seized,
+    walk: &mut Walk<'_>,
+    python: &mut PythonThreads,
+    options: &Options,
+) -> InspectedThread {
     let nothing = NativeStack { addresses: Vec::new(), stack_pointers: Vec::new(), stop: StopReason::EndOfStack };
-    let mut seen = SeenThread { task: thread.task.clone(), native: nothing, python: None, problem: None };
+    let mut seen = InspectedThread { task: thread.task.clone(), native: nothing, python: None, problem: None };
     if !thread.is_stopped() {
         seen.python = python.take(seen.task.number, None);
         seen.problem = Some(late(seen.task.state).to_owned());

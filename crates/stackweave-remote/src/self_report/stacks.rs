@@ -6,8 +6,8 @@ use std::time::Duration;
 use stackweave_core::{CodeAddress, Position, SourceLocation};
 use stackweave_profile::{Frame, FrameKind};
 
-use super::answer::{Answer, AnsweredFrame, AnsweredThread};
-use super::{NoAnswer, ask};
+use super::report::{ReportedFrame, ReportedThread, SelfReport};
+use super::{NoReport, request_report};
 use crate::Options;
 use crate::modules::Modules;
 use crate::names::{self, Named};
@@ -18,8 +18,8 @@ use crate::stacks::{ProcessStacks, ThreadStack};
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The stacks that a process tells itself.
-pub(crate) fn stacks_of(process: Process, options: &Options) -> Result<ProcessStacks, NoAnswer> {
-    let mut answer = ask(process.number, PATIENCE)?;
+pub(crate) fn stacks_of(process: Process, options: &Options) -> Result<ProcessStacks, NoReport> {
+    let mut answer = request_report(process.number, PATIENCE)?;
     answer.keep(options);
     let modules = Modules::of(process);
     let addresses = answer.addresses();
@@ -38,11 +38,11 @@ pub(crate) fn stacks_of(process: Process, options: &Options) -> Result<ProcessSt
     })
 }
 
-impl Answer {
+impl SelfReport {
     /// Forgets the frames that are not wanted.
     fn keep(&mut self, options: &Options) {
-        let is_wanted = |frame: &AnsweredFrame| match frame {
-            AnsweredFrame::Native(_) => options.native,
+        let is_wanted = |frame: &ReportedFrame| match frame {
+            ReportedFrame::Native(_) => options.native,
             _ => options.python,
         };
         self.threads.iter_mut().for_each(|thread| thread.frames.retain(is_wanted));
@@ -52,7 +52,7 @@ impl Answer {
     fn addresses(&self) -> Vec<CodeAddress> {
         let frames = self.threads.iter().flat_map(|thread| &thread.frames);
         let mut addresses: Vec<CodeAddress> = frames
-            .filter_map(|frame| if let AnsweredFrame::Native(address) = frame { Some(*address) } else { None })
+            .filter_map(|frame| if let ReportedFrame::Native(address) = frame { Some(*address) } else { None })
             .collect();
         addresses.sort_unstable();
         addresses.dedup();
@@ -60,20 +60,20 @@ impl Answer {
     }
 }
 
-fn named_thread(thread: AnsweredThread, names: &HashMap<CodeAddress, Named>) -> ThreadStack {
+fn named_thread(thread: ReportedThread, names: &HashMap<CodeAddress, Named>) -> ThreadStack {
     let mut frames = Vec::with_capacity(thread.frames.len());
     for frame in thread.frames {
         match frame {
-            AnsweredFrame::Native(address) => {
+            ReportedFrame::Native(address) => {
                 let there = names.get(&address).into_iter().flat_map(|there| there.iter());
                 frames.extend(there.map(|frame| Frame::clone(frame)));
             }
-            AnsweredFrame::Python(location) => frames.push(located(location)),
-            AnsweredFrame::Script(text) => frames.push(named(FrameKind::Script, &text)),
-            AnsweredFrame::Label(text) => frames.push(named(FrameKind::Label, &text)),
+            ReportedFrame::Python(location) => frames.push(located(location)),
+            ReportedFrame::Script(text) => frames.push(named(FrameKind::Script, &text)),
+            ReportedFrame::Label(text) => frames.push(named(FrameKind::Label, &text)),
         }
     }
-    let AnsweredThread { task, name, state, problem, .. } = thread;
+    let ReportedThread { task, name, state, problem, .. } = thread;
     ThreadStack { task, kernel_name: name.clone(), name, state, has_gil: None, frames, problem }
 }
 
