@@ -71,7 +71,7 @@ impl Account {
         self.temporary_bytes = self.temporary_bytes.wrapping_add(other.temporary_bytes);
     }
 
-    /// What a ledger with this sum over all accounts tells of it.
+    /// Returns its figures in a ledger with this sum over all accounts.
     pub(crate) fn figures(&self, sum: &HighWater, scale: Scale) -> Figures {
         let is_unchanged = sum.is_now || self.peak != sum.number;
         let (peak_blocks, peak_bytes) =

@@ -1,8 +1,8 @@
 //! Live blocks, by address: open addressing in memory straight from the kernel.
 //!
-//! A slot is 16 bytes, and at most three of four are taken, so a block of many takes 21 to 43 bytes. The place of a block is in the high bits
+//! A slot is 16 bytes, and at most three of four are used, so a block of many takes 21 to 43 bytes. The place of a block is in the high bits
 //! of its hash: when the table doubles, blocks keep their order, and are moved from one end to the other. What does not
-//! fit into a slot, which no allocator gives out, is kept in a map beside it.
+//! fit into a slot, which no allocator returns, is kept in a map beside it.
 //!
 //! Hot file: allocates only when the table grows, and then does without if there is no memory.
 
@@ -38,7 +38,7 @@ struct Slot([u64; 2]);
 const ADDRESS_SHIFT: u32 = 8;
 const SIZE_BITS: u32 = 40;
 const FIRST_SLOTS: usize = 1 << 12;
-/// When there was no memory, it is asked for again after so many blocks.
+/// When there was no memory, it is requested again after so many blocks.
 const PATIENCE: u32 = 1 << 16;
 /// Up to this size half of a table stays empty: it is in the processor's caches, and what costs is to look at many slots. In a
 /// larger one that is a quarter.
@@ -86,17 +86,17 @@ pub(crate) struct BlockTable {
     map: Option<MmapMut>,
     /// How many slots there are.
     length: usize,
-    taken: usize,
-    /// How many may be taken before there are more.
+    used: usize,
+    /// How many may be used before there are more.
     most: usize,
-    /// How often it still does without asking for memory, since there was none.
+    /// How often it still does without requesting memory, since there was none.
     patience: u32,
     /// Blocks that fit into no slot.
     others: HashMap<u64, Entry>,
 }
 
 impl BlockTable {
-    /// Adds a block; gives the one that was there.
+    /// Adds a block, and returns the one that was there.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, entry: Entry) -> Result<Option<Entry>, Full> {
         let Some(slot) = Slot::new(address, entry).filter(|_| self.others.is_empty()) else {
@@ -107,7 +107,7 @@ impl BlockTable {
 
     #[inline]
     fn insert_slot(&mut self, address: u64, slot: Slot) -> Result<Option<Entry>, Full> {
-        if self.taken >= self.most {
+        if self.used >= self.most {
             self.grow()?;
         }
         let (mask, mut at) = (self.length - 1, self.home(address));
@@ -119,7 +119,7 @@ impl BlockTable {
             at = (at + 1) & mask;
         }
         slots[at] = slot;
-        self.taken += 1;
+        self.used += 1;
         Ok(None)
     }
 
@@ -133,14 +133,14 @@ impl BlockTable {
         added.map(|_| before)
     }
 
-    /// Takes a block out.
+    /// Removes a block.
     #[inline]
     pub(crate) fn remove(&mut self, address: u64) -> Option<Entry> {
         match self.find(address) {
             Some(at) => {
                 let entry = self.slots()[at].entry();
                 self.close_gap(at);
-                self.taken -= 1;
+                self.used -= 1;
                 Some(entry)
             }
             None if self.others.is_empty() => None,
@@ -209,7 +209,7 @@ impl BlockTable {
         let grown = if self.patience == 0 { Self::with_slots((self.length * 2).max(FIRST_SLOTS)) } else { None };
         let Some(mut grown) = grown else {
             self.patience = if self.patience == 0 { PATIENCE } else { self.patience };
-            return if (self.taken + 1) * 8 <= self.length * 7 { Ok(()) } else { Err(Full) };
+            return if (self.used + 1) * 8 <= self.length * 7 { Ok(()) } else { Err(Full) };
         };
         for slot in self.slots().iter().filter(|slot| !slot.is_empty()) {
             grown.insert_slot(slot.address(), *slot)?;

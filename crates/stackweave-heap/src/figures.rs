@@ -1,6 +1,6 @@
 //! What a ledger counts.
 
-/// Who has taken memory. The numbers are those of whoever keeps the ledger; 0 is none.
+/// Where memory was allocated. The numbers are those of the ledger's owner; 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The stack.
@@ -16,11 +16,11 @@ pub struct Place {
 /// How much memory a place has used. Of a recording that samples these are estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// How often memory was taken.
+    /// Allocations.
     pub allocations: u64,
-    /// The bytes of all that was taken.
+    /// The bytes of all allocations.
     pub bytes: u64,
-    /// Blocks that are not given back.
+    /// Blocks that are not freed.
     pub live_blocks: u64,
     /// Their bytes.
     pub live_bytes: u64,
@@ -28,7 +28,7 @@ pub struct Figures {
     pub peak_blocks: u64,
     /// Their bytes.
     pub peak_bytes: u64,
-    /// Allocations whose block was given back before their thread had taken many others.
+    /// Allocations whose block was freed before their thread had allocated many others.
     pub temporary: u64,
     /// Their bytes.
     pub temporary_bytes: u64,
@@ -41,10 +41,10 @@ pub struct Totals {
     pub figures: Figures,
     /// When the peak was reached.
     pub peak_ticks: u64,
-    /// Blocks that were given back.
+    /// Blocks that were freed.
     pub frees: u64,
-    /// Frees of what was not seen to be taken.
+    /// Frees of blocks whose allocation was not recorded.
     pub unknown_frees: u64,
-    /// Blocks that were taken where one was live already, which counts as given back.
+    /// Blocks that were allocated where one was live already, which counts as freed.
     pub replaced: u64,
 }

@@ -15,7 +15,7 @@ pub(crate) struct HighWater {
     pub(crate) number: u64,
     /// Nothing has changed since the peak: it is now.
     pub(crate) is_now: bool,
-    /// The highest since somebody asked.
+    /// The highest since the last query.
     pub(crate) recent_bytes: u64,
     pub(crate) recent_ticks: u64,
 }
@@ -31,7 +31,7 @@ impl HighWater {
         rises
     }
 
-    /// Before a place gives something back, or takes nothing that makes a peak.
+    /// Before a place frees something, or allocates nothing that makes a peak.
     #[inline]
     pub(crate) fn leave_peak(&mut self) {
         self.number += u64::from(self.is_now);

@@ -12,13 +12,13 @@ use crate::high_water::HighWater;
 use crate::out_of_order::Early;
 use crate::places::{PlaceId, Places};
 use crate::ranges::{Cut, Range, Ranges};
-use crate::recent::{Given, Recent};
+use crate::recent::{Freed, Recent};
 use crate::sampling::{Scale, Weight};
 
 /// How a ledger counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerOptions {
-    /// A block is temporary if its thread has taken at most so many others when it is given back. At most 1,023.
+    /// A block is temporary if its thread has allocated at most so many others when it is freed. At most 1,023.
     pub temporary: u32,
     /// If allocations are a sample, one byte in how many was hit. Then all figures are estimates of all allocations.
     pub sample_every: Option<u64>,
@@ -35,9 +35,9 @@ impl Default for LedgerOptions {
 pub struct Block {
     /// Where it begins.
     pub address: u64,
-    /// Its bytes, as they were asked for.
+    /// Its bytes, as the program requested them.
     pub size: u64,
-    /// Who has taken it.
+    /// Where it was allocated.
     pub place: PlaceId,
 }
 
@@ -46,7 +46,7 @@ const CLASSES: usize = 66;
 
 /// What is live, and what was at the peak.
 ///
-/// A [`Place`]'s thread must be the one that takes the memory, or else no block of it is seen to be temporary.
+/// A [`Place`]'s thread must be the one that allocates, or else no block of it is seen to be temporary.
 #[derive(Debug)]
 pub struct Ledger {
     scale: Scale,
@@ -71,7 +71,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// One where nothing has happened.
+    /// Returns a ledger where nothing has happened.
     pub fn new(options: LedgerOptions) -> Self {
         Self {
             scale: Scale::new(options.sample_every),
@@ -93,18 +93,18 @@ impl Ledger {
         }
     }
 
-    /// The number of a place, a new one if it is new.
+    /// Returns the number of a place, a new one if it is new.
     #[inline]
     pub fn place(&mut self, place: Place) -> PlaceId {
         self.places.intern(place)
     }
 
-    /// The place that has this number.
+    /// Returns the place that has this number.
     pub fn place_of(&self, place: PlaceId) -> Place {
         self.places.get(place)
     }
 
-    /// A thread takes a block.
+    /// Enters that a thread allocates a block.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "the words of an event, as they come")]
     pub fn allocate(&mut self, ticks: u64, thread: u32, address: u64, size: u64, place: PlaceId) {
@@ -115,7 +115,7 @@ impl Ledger {
             self.frees += 1;
             return;
         }
-        self.recent.take(thread, address);
+        self.recent.allocated(thread, address);
         match self.blocks.insert(address, Entry { size, place }) {
             Ok(None) => {}
             Ok(Some(old)) => {
@@ -132,7 +132,7 @@ impl Ledger {
         self.gain_counted(ticks, size, place, weight);
     }
 
-    /// A thread gives a block back.
+    /// Enters that a thread frees a block.
     #[inline]
     pub fn free(&mut self, ticks: u64, thread: u32, address: u64) {
         if self.is_late(ticks) && self.early_allocations.take_after(ticks, address) {
@@ -143,11 +143,11 @@ impl Ledger {
         let Some(entry) = self.blocks.remove(address) else {
             self.unknown_frees += 1;
             self.early_frees.push(ticks, address);
-            return self.recent.give(thread, address, Given::Unknown);
+            return self.recent.freed(thread, address, Freed::Unknown);
         };
         let weight = self.scale.weight(entry.size);
         let was_temporary = self.recent.is_recent(self.places.get(entry.place).thread, address);
-        self.recent.give(thread, address, Given::Block { entry, was_temporary });
+        self.recent.freed(thread, address, Freed::Block { entry, was_temporary });
         self.frees += 1;
         self.lose(entry.size, entry.place, weight);
         if was_temporary {
@@ -156,7 +156,7 @@ impl Ledger {
         }
     }
 
-    /// A thread maps addresses, in the place of what was mapped there.
+    /// Enters that a thread maps addresses, in the place of what was mapped there.
     #[expect(clippy::too_many_arguments, reason = "the words of an event, as they come")]
     pub fn map(&mut self, ticks: u64, thread: u32, address: u64, size: u64, place: PlaceId) {
         self.is_late(ticks);
@@ -165,7 +165,7 @@ impl Ledger {
             self.lose_cut(&cut);
         }
         let weight = self.scale.weight(size);
-        self.recent.take(thread, address);
+        self.recent.allocated(thread, address);
         if size != 0 && self.has_memory() {
             self.mappings += 1;
             let (end, mapping) = (address.saturating_add(size), self.mappings);
@@ -176,21 +176,21 @@ impl Ledger {
         }
     }
 
-    /// A thread unmaps addresses: mappings, or parts of them.
+    /// Enters that a thread unmaps addresses: mappings, or parts of them.
     pub fn unmap(&mut self, ticks: u64, thread: u32, address: u64, size: u64) {
         self.is_late(ticks);
         let cuts = self.ranges.cut(address, size, self.scale);
         if cuts.is_empty() {
             self.unknown_frees += 1;
-            return self.recent.give(thread, address, Given::Unknown);
+            return self.recent.freed(thread, address, Freed::Unknown);
         }
         self.frees += 1;
-        self.recent.give(thread, address, Given::Range);
+        self.recent.freed(thread, address, Freed::Range);
         let gone = cuts.iter().map(|cut| (cut.gone, self.lose_and_judge(cut))).collect();
         self.unmapped.insert(thread, gone);
     }
 
-    /// Says whether what was given back was a whole mapping, and temporary.
+    /// Returns whether what was unmapped was a whole mapping, and temporary.
     fn lose_and_judge(&mut self, cut: &Cut) -> bool {
         self.lose_cut(cut);
         let range = cut.before;
@@ -203,16 +203,16 @@ impl Ledger {
         is_temporary
     }
 
-    /// What the thread gave back last, at this address, was not given back after all.
+    /// Enters that what the thread freed last, at this address, was not freed after all.
     pub fn keep(&mut self, thread: u32, address: u64) {
-        match self.recent.take_given(thread, address) {
-            Given::Nothing => {}
-            Given::Unknown => {
+        match self.recent.take_freed(thread, address) {
+            Freed::Nothing => {}
+            Freed::Unknown => {
                 self.unknown_frees -= 1;
                 self.early_frees.take_after(0, address);
             }
-            Given::Block { entry, was_temporary } => self.keep_block(address, entry, was_temporary),
-            Given::Range => {
+            Freed::Block { entry, was_temporary } => self.keep_block(address, entry, was_temporary),
+            Freed::Range => {
                 self.frees -= 1;
                 for (piece, was_temporary) in self.unmapped.remove(&thread).into_iter().flatten() {
                     self.keep_range(piece, was_temporary);
@@ -246,19 +246,19 @@ impl Ledger {
         }
     }
 
-    /// Has fetched what will be needed to take or give back this block, some events before it is.
+    /// Prefetches what will be needed to enter an event of this block, some events before.
     #[inline]
     pub fn prefetch(&self, address: u64) {
         self.blocks.prefetch(address);
     }
 
-    /// Whether that helps: not while all blocks are in the processor's caches.
+    /// Returns whether that helps: not while all blocks are in the processor's caches.
     #[inline]
     pub fn gains_by_prefetch(&self) -> bool {
         !self.blocks.is_small()
     }
 
-    /// Whether an event is earlier than one that was told already.
+    /// Returns whether an event is earlier than one that was entered already.
     #[inline]
     fn is_late(&mut self, ticks: u64) -> bool {
         let is_late = ticks < self.now;
@@ -266,7 +266,7 @@ impl Ledger {
         is_late
     }
 
-    /// Whether a mapping can be kept. The map of them can't be asked, so this asks for as much as it would take at most.
+    /// Returns whether a mapping can be kept. The map of them has no fallible insert, so this reserves as much as it would at most.
     fn has_memory(&mut self) -> bool {
         let has_memory = Vec::<u8>::new().try_reserve_exact(4096).is_ok();
         self.is_incomplete |= !has_memory;
@@ -293,7 +293,7 @@ impl Ledger {
         self.sum.add(ticks, (weight.blocks, weight.bytes), rises);
     }
 
-    /// The same of what was taken just now: both at once, since nothing is done more often.
+    /// The same of what was allocated just now: both at once, since nothing is done more often.
     #[inline]
     fn gain_counted(&mut self, ticks: u64, size: u64, place: PlaceId, weight: Weight) {
         let rises = self.sum.will_rise(weight.bytes);
@@ -332,31 +332,31 @@ impl Ledger {
         }
     }
 
-    /// The live block that begins at this address, or the piece of a mapping that holds it.
+    /// Returns the live block that begins at this address, or the piece of a mapping that holds it.
     pub fn block(&self, address: u64) -> Option<Block> {
         let found = self.blocks.get(address).map(|entry| Block { address, size: entry.size, place: entry.place });
         found.or_else(|| self.ranges.containing(address).map(|piece| block_of(&piece)))
     }
 
-    /// All that is live, in no order.
+    /// Returns all that is live, in no order.
     pub fn blocks(&self) -> impl Iterator<Item = Block> {
         let blocks = self.blocks.iter().map(|(address, entry)| Block { address, size: entry.size, place: entry.place });
         blocks.chain(self.ranges.iter().map(block_of))
     }
 
-    /// The places that have taken memory, in the order in which they came.
+    /// Returns the places that have allocated, in the order in which they came.
     pub fn places(&self) -> impl Iterator<Item = (Place, Figures)> {
         self.places_from(0).map(|(_, place, figures)| (place, figures))
     }
 
-    /// Returns the places from this number on that something was taken at, with their numbers.
+    /// Returns the places from this number on that have allocated, with their numbers.
     pub fn places_from(&self, first: usize) -> impl Iterator<Item = (usize, Place, Figures)> {
         let records = self.places.iter().enumerate().skip(first);
         let places = records.map(|(number, (place, account))| (number, place, account.figures(&self.sum, self.scale)));
         places.filter(|(_, _, figures)| *figures != Figures::default())
     }
 
-    /// The size classes that something was taken of, smallest first: blocks of more than half of that many bytes, and at most so
+    /// Returns the size classes that have allocations, smallest first: blocks of more than half of that many bytes, and at most so
     /// many.
     pub fn sizes(&self) -> impl Iterator<Item = (u64, Figures)> {
         let classes = self.classes.iter().map(|account| account.figures(&self.sum, self.scale));
@@ -365,7 +365,7 @@ impl Ledger {
         most.zip(classes).filter(|(_, figures)| *figures != Figures::default())
     }
 
-    /// The sums over all places.
+    /// Returns the sums over all places.
     pub fn totals(&self) -> Totals {
         let mut all = Account::default();
         for class in &self.classes {
@@ -388,31 +388,30 @@ impl Ledger {
         }
     }
 
-    /// What is live now is the peak, reached at this time, whatever was before: for who wants to know about a part of the events
-    /// only.
+    /// Makes what is live now the peak, reached at this time, whatever was before: for a report of a part of the events.
     pub fn restart_peak(&mut self, ticks: u64) {
         self.sum.restart_peak(ticks);
     }
 
-    /// The bytes that are live.
+    /// Returns the bytes that are live.
     #[inline]
     pub fn live_bytes(&self) -> u64 {
         self.scale.whole(self.sum.live_bytes)
     }
 
-    /// The most bytes that were live since this was asked last, and when.
+    /// Returns when most bytes were live since the last call, and how many.
     pub fn take_highest(&mut self) -> (u64, u64) {
         let highest = (self.sum.recent_ticks, self.scale.whole(self.sum.recent_bytes));
         (self.sum.recent_ticks, self.sum.recent_bytes) = (self.now, self.sum.live_bytes);
         highest
     }
 
-    /// Whether some blocks or places are not known one by one, for want of memory. They are counted, but are not live.
+    /// Returns whether some blocks or places are not known one by one, for want of memory. They are counted, but are not live.
     pub fn is_incomplete(&self) -> bool {
         self.is_incomplete || self.places.is_incomplete
     }
 
-    /// The memory that it takes itself.
+    /// Returns the memory of the ledger itself.
     pub fn bytes_used(&self) -> usize {
         let early = self.early_frees.bytes_used() + self.early_allocations.bytes_used();
         let unmapped = self.unmapped.values().map(|gone| size_of_val(&**gone) + 32).sum::<usize>();
@@ -425,7 +424,7 @@ fn block_of(piece: &Range) -> Block {
     Block { address: piece.start, size: piece.end - piece.start, place: piece.place }
 }
 
-/// The number of a block's size class.
+/// Returns the number of a block's size class.
 #[inline]
 fn class_of(size: u64) -> usize {
     if size == 0 { 0 } else { (u64::BITS - (size - 1).leading_zeros()) as usize + 1 }

@@ -1,7 +1,7 @@
 //! Events that come after later ones: a thread was stopped while it recorded one.
 //!
 //! A free whose allocation comes later, and an allocation where a block is live whose free comes later, are remembered for a
-//! while. They are looked for only when an event is earlier than one that was told already, so they cost nothing else.
+//! while. They are looked for only when an event is earlier than one that was entered already, so they cost nothing else.
 
 /// The last so many are remembered.
 const KEPT: usize = 1024;

@@ -1,4 +1,4 @@
-//! Who has taken memory, as numbers.
+//! Where memory was allocated, as numbers.
 //!
 //! Hot file: allocates only when a place is new, and never gives up on what is known already.
 
@@ -16,7 +16,7 @@ struct Record {
     figures: SmallAccount,
 }
 
-/// Places in the order in which they came. The first is no place in particular: that of what could not be told apart, because
+/// Places in the order in which they came. The first is no place in particular: that of what could not be kept apart, because
 /// there was no memory.
 #[derive(Debug)]
 pub(crate) struct Places {
@@ -27,12 +27,12 @@ pub(crate) struct Places {
     index: Vec<u32>,
     last: (Place, PlaceId),
     pub(crate) is_incomplete: bool,
-    /// How often it still does without asking for memory, since there was none.
+    /// How often it still does without requesting memory, since there was none.
     patience: u32,
 }
 
 const FIRST_INDEX: usize = 256;
-/// When there was no memory, it is asked for again after so many places.
+/// When there was no memory, it is requested again after so many places.
 const PATIENCE: u32 = 1 << 12;
 
 impl Places {
@@ -48,7 +48,7 @@ impl Places {
         }
     }
 
-    /// The number of a place, a new one if it is new.
+    /// Returns the number of a place, a new one if it is new.
     #[inline]
     pub(crate) fn intern(&mut self, place: Place) -> PlaceId {
         if place != self.last.0 {

@@ -1,4 +1,4 @@
-//! Live mappings: ranges of addresses that may be given back in parts.
+//! Live mappings: ranges of addresses of which parts may be unmapped.
 //!
 //! Each piece that is left of a mapping is a block of its own.
 
@@ -28,7 +28,7 @@ impl Range {
     }
 }
 
-/// What became of a piece of which something was given back.
+/// What became of a piece of which something was unmapped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     pub(crate) before: Range,
@@ -36,7 +36,7 @@ pub(crate) struct Cut {
     pub(crate) left: [Option<Range>; 2],
 }
 
-/// The kernel maps whole pages, whatever length it is told.
+/// The kernel maps whole pages, whatever the length.
 const PAGE: u64 = 4096;
 
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// Gives back what lies in these addresses, which end with a page.
+    /// Removes what lies in these addresses, which end with a page.
     pub(crate) fn cut(&mut self, address: u64, size: u64, scale: Scale) -> Vec<Cut> {
         let end = address.saturating_add(size);
         let end = end.checked_next_multiple_of(PAGE).unwrap_or(end);
@@ -78,7 +78,7 @@ impl Ranges {
         self.pieces.insert(piece.start, piece);
     }
 
-    /// Puts a piece back, and joins it with those of the same mapping beside it. Gives these, and what is there now; `None` if
+    /// Puts a piece back, and joins it with those of the same mapping beside it. Returns these, and what is there now; `None` if
     /// something else is there.
     pub(crate) fn restore(&mut self, piece: Range, scale: Scale) -> Option<([Option<Range>; 2], Range)> {
         if self.first_in(piece.start, piece.end).is_some() {

@@ -1,21 +1,21 @@
-//! What each thread did last: which blocks it took, and what it gave back.
+//! What each thread did last: which blocks it allocated, and what it freed.
 //!
 //! Hot file: allocates only when a thread is new.
 
 use crate::block_table::Entry;
 
-/// What a thread gave back last.
+/// What a thread freed last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Given {
+pub(crate) enum Freed {
     #[default]
     Nothing,
-    /// Something that was not seen to be taken.
+    /// Something whose allocation was not recorded.
     Unknown,
     Block {
         entry: Entry,
         was_temporary: bool,
     },
-    /// Addresses; which, is with the ranges.
+    /// Addresses that it unmapped; which, is with the ranges.
     Range,
 }
 
@@ -23,8 +23,8 @@ pub(crate) enum Given {
 struct Thread {
     /// Where its next address goes.
     next: usize,
-    given_address: u64,
-    given: Given,
+    freed_address: u64,
+    freed: Freed,
 }
 
 /// The most blocks of a thread that are remembered.
@@ -38,13 +38,13 @@ const AT_ONCE: usize = 1 << 18;
 #[derive(Debug)]
 pub(crate) struct Recent {
     threads: Vec<Thread>,
-    /// The addresses that each thread took last, `window` of each.
+    /// The addresses that each thread allocated last, `window` of each.
     addresses: Vec<u64>,
     window: usize,
 }
 
 impl Recent {
-    /// A block is temporary if its thread has taken at most `temporary` others when it is given back.
+    /// A block is temporary if its thread has allocated at most `temporary` others when it is freed.
     pub(crate) fn new(temporary: u32) -> Self {
         let window = (temporary as usize).saturating_add(1).min(MOST_WINDOW);
         Self { threads: vec![Thread::default()], addresses: vec![0; window], window }
@@ -74,14 +74,14 @@ impl Recent {
     }
 
     #[inline]
-    pub(crate) fn take(&mut self, thread: u32, address: u64) {
+    pub(crate) fn allocated(&mut self, thread: u32, address: u64) {
         let at = self.at(thread);
         let next = &mut self.threads[at].next;
         self.addresses[at * self.window + *next] = address;
         *next = if *next + 1 == self.window { 0 } else { *next + 1 };
     }
 
-    /// Whether the block at this address, which this thread has taken, is among its last.
+    /// Returns whether the block at this address, which this thread has allocated, is among its last.
     #[inline]
     pub(crate) fn is_recent(&self, thread: u32, address: u64) -> bool {
         let at = (thread as usize).min(MOST_THREADS);
@@ -90,17 +90,17 @@ impl Recent {
     }
 
     #[inline]
-    pub(crate) fn give(&mut self, thread: u32, address: u64, given: Given) {
+    pub(crate) fn freed(&mut self, thread: u32, address: u64, freed: Freed) {
         let at = self.at(thread);
-        self.threads[at].given = given;
-        self.threads[at].given_address = address;
+        self.threads[at].freed = freed;
+        self.threads[at].freed_address = address;
     }
 
-    /// What the thread gave back last, if that was at this address; from then on, nothing.
-    pub(crate) fn take_given(&mut self, thread: u32, address: u64) -> Given {
+    /// Returns what the thread freed last, if that was at this address; from then on, nothing.
+    pub(crate) fn take_freed(&mut self, thread: u32, address: u64) -> Freed {
         let at = self.at(thread);
         let known = &mut self.threads[at];
-        if known.given_address == address { std::mem::take(&mut known.given) } else { Given::Nothing }
+        if known.freed_address == address { std::mem::take(&mut known.freed) } else { Freed::Nothing }
     }
 
     pub(crate) fn bytes_used(&self) -> usize {
@@ -116,25 +116,25 @@ mod tests {
     fn the_last_blocks_of_each_thread_are_recent() {
         let mut recent = Recent::new(2);
         for address in [16, 32, 48, 64] {
-            recent.take(3, address);
+            recent.allocated(3, address);
         }
         assert_eq!([16, 32, 48, 64].map(|address| recent.is_recent(3, address)), [false, true, true, true]);
         assert!(!recent.is_recent(2, 64) && !recent.is_recent(900, 64));
     }
 
     #[test]
-    fn what_was_given_back_is_taken_once_and_by_its_address() {
+    fn what_was_freed_is_taken_once_and_by_its_address() {
         let mut recent = Recent::new(0);
-        recent.give(5, 16, Given::Unknown);
-        assert_eq!(recent.take_given(5, 32), Given::Nothing);
-        assert_eq!(recent.take_given(4, 16), Given::Nothing);
-        assert_eq!((recent.take_given(5, 16), recent.take_given(5, 16)), (Given::Unknown, Given::Nothing));
+        recent.freed(5, 16, Freed::Unknown);
+        assert_eq!(recent.take_freed(5, 32), Freed::Nothing);
+        assert_eq!(recent.take_freed(4, 16), Freed::Nothing);
+        assert_eq!((recent.take_freed(5, 16), recent.take_freed(5, 16)), (Freed::Unknown, Freed::Nothing));
     }
 
     #[test]
     fn threads_of_absurd_numbers_cost_no_more_than_others() {
         let mut recent = Recent::new(1);
-        recent.take(u32::MAX, 16);
+        recent.allocated(u32::MAX, 16);
         assert!(recent.is_recent(u32::MAX - 1, 16) && recent.bytes_used() < 1 << 10);
     }
 }

@@ -1,6 +1,6 @@
 //! What one allocation of a sample stands for.
 //!
-//! A recorder that samples takes an allocation if one of its bytes is hit, where bytes are hit at random, one in `every` on
+//! A recorder that samples records an allocation if one of its bytes is hit, where bytes are hit at random, one in `every` on
 //! average. One of `size` bytes is hit with the probability `1 - exp(-size / every)`, so each that is hit stands for as many
 //! more: the sums are right on average, for each place and each size.
 
@@ -27,7 +27,7 @@ pub(crate) struct Scale {
     every: u64,
 }
 
-/// The bits of the fraction. Bytes of 2^53 and more, all that were ever taken, still fit.
+/// The bits of the fraction. Bytes of 2^53 and more, all that were ever allocated, still fit.
 const FRACTION: u32 = 10;
 /// A greater block counts as one of this size: a word from a damaged recording must not spoil all sums.
 const MOST: u64 = 1 << 50;
