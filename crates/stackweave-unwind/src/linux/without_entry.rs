@@ -135,3 +135,95 @@ impl<M: ReadMemory, E: FnMut(u64) -> Option<u64>> Frame<'_, M, E> {
         Ok(Stepped { registers, is_signal_frame: true })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Memory of another process, byte by byte.
+    #[derive(Default)]
+    struct Bytes(BTreeMap<u64, u8>);
+
+    impl Bytes {
+        fn with(mut self, address: u64, bytes: &[u8]) -> Self {
+            self.0.extend((address..).zip(bytes.iter().copied()));
+            self
+        }
+
+        fn with_words(self, address: u64, words: &[u64]) -> Self {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            self.with(address, &bytes)
+        }
+    }
+
+    impl ReadMemory for Bytes {
+        fn word(&mut self, address: u64) -> Option<u64> {
+            self.code(address).map(u64::from_le_bytes)
+        }
+
+        fn code<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
+            let mut bytes = [0; N];
+            for (byte, address) in bytes.iter_mut().zip(address..) {
+                *byte = *self.0.get(&address)?;
+            }
+            Some(bytes)
+        }
+    }
+
+    const FUNCTION: u64 = 0x1000;
+    const RETURN: u64 = 0x2000;
+    const STACK: u64 = 0x7000;
+
+    /// A frame of `FUNCTION`, which is called by the instruction before `RETURN`, with that on top of its stack.
+    fn called() -> Bytes {
+        let distance = i32::try_from(FUNCTION.cast_signed() - RETURN.cast_signed()).unwrap().to_le_bytes();
+        let [a, b, c, d] = distance;
+        Bytes::default().with(RETURN - 7, &[0x90, 0x90, 0xe8, a, b, c, d]).with_words(STACK, &[RETURN])
+    }
+
+    fn step_from(
+        mut memory: Bytes,
+        end_of_entry: Option<u64>,
+        address: CodeAddress,
+    ) -> Result<(u64, u64, bool), StopReason> {
+        let registers = Registers::partial(address.address(), STACK, 0);
+        let stepped = step(&mut memory, |_| end_of_entry, address, &registers, StopReason::NoUnwindEntry)?;
+        Ok((stepped.registers.pc(), stepped.registers.sp(), stepped.is_signal_frame))
+    }
+
+    #[test]
+    fn the_caller_of_the_first_instruction_is_on_top() {
+        let first = CodeAddress::instruction_pointer(FUNCTION);
+        assert_eq!(step_from(called(), None, first), Ok((RETURN, STACK + 8, false)));
+        let elsewhere = CodeAddress::instruction_pointer(FUNCTION - 0x10);
+        assert_eq!(step_from(called(), None, elsewhere), Err(StopReason::NoUnwindEntry), "the call leads behind it");
+    }
+
+    #[test]
+    fn code_may_run_on_behind_its_entry_but_not_far() {
+        let behind = CodeAddress::instruction_pointer(FUNCTION + 0x20);
+        assert_eq!(step_from(called(), Some(FUNCTION + 0x18), behind), Ok((RETURN, STACK + 8, false)));
+        assert_eq!(
+            step_from(called(), Some(FUNCTION + 0x40), behind),
+            Err(StopReason::NoUnwindEntry),
+            "it has an entry"
+        );
+        let far = CodeAddress::instruction_pointer(FUNCTION + 0x100);
+        assert_eq!(step_from(called(), Some(FUNCTION + 0x18), far), Err(StopReason::NoUnwindEntry));
+    }
+
+    #[test]
+    fn a_signal_trampoline_leads_to_what_it_interrupted() {
+        // `mov $15, %rax; syscall`
+        let trampoline = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+        let mut context = [0; 23];
+        (context[20], context[21]) = (0x9000, 0x3333);
+        let memory = Bytes::default().with(FUNCTION, &trampoline).with_words(STACK, &context);
+        let address = CodeAddress::return_address(FUNCTION);
+        assert_eq!(step_from(memory, None, address), Ok((0x3333, 0x9000, true)));
+        let cut = Bytes::default().with(FUNCTION, &trampoline).with_words(STACK, &context[..20]);
+        assert_eq!(step_from(cut, None, address), Err(StopReason::BadMemory));
+    }
+}
