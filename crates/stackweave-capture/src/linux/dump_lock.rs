@@ -1,6 +1,6 @@
 //! One dump at a time, and the memory that it works in.
 //!
-//! Nobody waits: who finds the turn taken goes without. A turn whose thread is gone, as in a forked child, is free.
+//! Nobody waits: a dump that finds it locked fails. A lock whose thread is gone, as in a forked child, is free.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -10,7 +10,7 @@ use crate::platform::mapped_modules::MappedModules;
 use crate::platform::raw_files::SCRATCH;
 use crate::platform::tasks;
 
-/// The process and the thread that dumps; 0: nobody.
+/// The process and the thread that dumps; 0: none.
 static HOLDER: AtomicU64 = AtomicU64::new(0);
 static WORK: Shared = Shared(UnsafeCell::new(Work { scratch: [0; SCRATCH], modules: MappedModules::new() }));
 
@@ -23,18 +23,18 @@ pub(crate) struct Work {
 
 struct Shared(UnsafeCell<Work>);
 
-// SAFETY: only the holder of the turn touches it.
+// SAFETY: only the holder of the lock touches it.
 unsafe impl Sync for Shared {}
 
 /// The right to dump, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct DumpLock {
     holder: u64,
     work: &'static mut Work,
 }
 
-impl Turn {
-    pub(crate) fn take() -> Option<Self> {
+impl DumpLock {
+    pub(crate) fn try_lock() -> Option<Self> {
         // SAFETY: has no conditions.
         let process = unsafe { libc::getpid() };
         let me = u64::from(process.cast_unsigned()) << 32 | u64::from(tasks::own().cast_unsigned());
@@ -43,7 +43,7 @@ impl Turn {
             return None;
         }
         HOLDER.compare_exchange(now, me, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        // SAFETY: there is one turn at a time, and this is it.
+        // SAFETY: there is one holder at a time, and this is it.
         Some(Self { holder: me, work: unsafe { &mut *WORK.0.get() } })
     }
 
@@ -52,7 +52,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for DumpLock {
     fn drop(&mut self) {
         let _ = HOLDER.compare_exchange(self.holder, 0, Ordering::Release, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What a memory recorder knows while it records, and after.
+//! Queries to a memory recorder while it records, and after.
 //!
 //! Each waits for the recording's writer.
 
@@ -18,17 +18,17 @@ impl Memory {
 
     /// What is live now, and was at the peak. `None` if the recording was started without [`Memory::observer`].
     pub fn snapshot(&self) -> Option<Snapshot> {
-        self.ask(LedgerObserver::snapshot)
+        self.query(LedgerObserver::snapshot)
     }
 
     /// Where the live block comes from that begins at this address, or the mapping that holds it.
     pub fn block(&self, address: u64) -> Option<BlockOrigin> {
-        self.ask(move |ledgers| ledgers.block(address)).flatten()
+        self.query(move |ledgers| ledgers.block(address)).flatten()
     }
 
     /// All live blocks, in no order.
     pub fn live_blocks(&self) -> Vec<BlockOrigin> {
-        self.ask(LedgerObserver::live_blocks).unwrap_or_default()
+        self.query(LedgerObserver::live_blocks).unwrap_or_default()
     }
 
     /// Adds a snapshot to the recording. False if it has stopped.
@@ -43,11 +43,11 @@ impl Memory {
 
     /// How the ledgers are doing.
     pub fn ledger_stats(&self) -> Option<LedgerStats> {
-        self.ask(LedgerObserver::stats)
+        self.query(LedgerObserver::stats)
     }
 
-    fn ask<T: Send + 'static>(&self, question: impl FnOnce(&LedgerObserver) -> T + Send + 'static) -> Option<T> {
+    fn query<T: Send + 'static>(&self, query: impl FnOnce(&LedgerObserver) -> T + Send + 'static) -> Option<T> {
         let _quiet = Quiet::begin();
-        self.recorder.ask(|observer| observer.downcast_ref::<LedgerObserver>().map(question)).flatten()
+        self.recorder.ask(|observer| observer.downcast_ref::<LedgerObserver>().map(query)).flatten()
     }
 }

@@ -1,6 +1,6 @@
 //! What a hook does around the function that it stands for, whichever that is.
 //!
-//! Hot file: neither allocates nor locks, but as [`Event`] says. All is inlined into the hook: the stack of an event begins with the
+//! Hot file: neither allocates nor locks, but as [`HookEvent`] says. All is inlined into the hook: the stack of an event begins with the
 //! caller of the function that [`place`] is inlined into.
 
 use std::ffi::c_void;
@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use stackweave_core::Allocator;
 
 use crate::blocks::Block;
-use crate::entry::{Event, is_sampled, place};
+use crate::hook_event::{HookEvent, is_sampled, place};
 use crate::state::{self, way};
 use crate::{sampled_blocks, sampler};
 
@@ -45,12 +45,12 @@ pub(super) fn passes_free(way: usize, block: Pointer) -> bool {
 
 /// A block is taken by `original`.
 #[inline(always)]
-pub(super) fn take(allocator: Allocator, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+pub(super) fn record_allocation(allocator: Allocator, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
     let way = state::current_way();
     if passes(way, size) {
         return original();
     }
-    let Some(event) = Event::begin(place()) else { return original() };
+    let Some(event) = HookEvent::begin(place()) else { return original() };
     let block = original();
     if !block.is_null() {
         event.allocated_if_wanted(way, allocator, block.addr(), size);
@@ -60,14 +60,18 @@ pub(super) fn take(allocator: Allocator, size: usize, original: impl FnOnce() ->
     block
 }
 
-/// As [`take`], for a function that comes to another hook: that one is not told of.
+/// As [`record_allocation`], for a function that comes to another hook: that one is not told of.
 #[inline(always)]
-pub(super) fn take_by_another(allocator: Allocator, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+pub(super) fn record_allocation_by_another(
+    allocator: Allocator,
+    size: usize,
+    original: impl FnOnce() -> Pointer,
+) -> Pointer {
     let way = state::current_way();
     if !matches!(way, way::ALL | way::SAMPLED) {
         return original();
     }
-    let Some(event) = Event::begin(place()) else { return original() };
+    let Some(event) = HookEvent::begin(place()) else { return original() };
     let block = original();
     if !block.is_null() {
         event.allocated_if_wanted(way, allocator, block.addr(), size);
@@ -79,23 +83,23 @@ pub(super) fn take_by_another(allocator: Allocator, size: usize, original: impl 
 
 /// A block is given back by `original`.
 #[inline(always)]
-pub(super) fn give_back(block: Pointer, original: impl FnOnce()) {
+pub(super) fn record_free(block: Pointer, original: impl FnOnce()) {
     let way = state::current_way();
     if !passes_free(way, block)
-        && let Some(event) = Event::begin(place())
+        && let Some(event) = HookEvent::begin(place())
     {
         event.about_to_free_if_known(way, block.addr());
     }
     original();
 }
 
-/// As [`give_back`], for a function that comes to another hook: that one is not told of.
+/// As [`record_free`], for a function that comes to another hook: that one is not told of.
 #[inline(always)]
-pub(super) fn give_back_by_another(block: Pointer, original: impl FnOnce()) {
+pub(super) fn record_free_by_another(block: Pointer, original: impl FnOnce()) {
     let way = state::current_way();
     if way != way::OFF
         && !block.is_null()
-        && let Some(event) = Event::begin(place())
+        && let Some(event) = HookEvent::begin(place())
     {
         event.about_to_free_if_known(way, block.addr());
         original();
@@ -107,13 +111,18 @@ pub(super) fn give_back_by_another(block: Pointer, original: impl FnOnce()) {
 
 /// A block is given back by `original`, and another is taken, maybe the same.
 #[inline(always)]
-pub(super) fn exchange(allocator: Allocator, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+pub(super) fn record_reallocation(
+    allocator: Allocator,
+    old: Pointer,
+    size: usize,
+    original: impl FnOnce() -> Pointer,
+) -> Pointer {
     let way = state::current_way();
     let may_be_known = is_sampled(way) && sampled_blocks::may_hold(old.addr() as u64);
     if !matches!(way, way::ALL | way::FREES) && !may_be_known && passes(way, size) {
         return original();
     }
-    let Some(event) = Event::begin(place()) else { return original() };
+    let Some(event) = HookEvent::begin(place()) else { return original() };
     let was_told = !old.is_null() && event.about_to_free_if_known(way, old.addr());
     let new = original();
     if !new.is_null() {

@@ -25,12 +25,12 @@ pub(crate) fn place() -> usize {
 
 /// The calling thread is in the middle of an event, until this is dropped: whatever it calls meanwhile is told of to nobody.
 #[derive(Debug)]
-pub(crate) struct Event {
+pub(crate) struct HookEvent {
     pub(crate) block: &'static Block,
     pub(crate) active: &'static Active,
 }
 
-impl Event {
+impl HookEvent {
     /// Begins one, unless the thread is in the middle of another, or nothing is recorded. `place` is an address in the stack frame of
     /// the outermost function of ours: stacks begin with its caller.
     #[inline(always)]
@@ -164,7 +164,7 @@ impl Event {
     }
 }
 
-impl Drop for Event {
+impl Drop for HookEvent {
     #[inline(always)]
     fn drop(&mut self) {
         self.block.end();
