@@ -54,6 +54,14 @@ const STORE: &[(&str, &[Edit])] = &[
     ("cascade", &[]),
     ("frame_numbers", &[ATOMICS]),
     (
+        "id_table",
+        &[
+            ATOMICS,
+            ("FIRST_LENGTH: usize = 1 << 12;", "FIRST_LENGTH: usize = 1 << 2;"),
+            ("BLOCKS: usize = 21;", "BLOCKS: usize = 3;"),
+        ],
+    ),
+    (
         "lazy_block",
         &[
             ATOMICS,
@@ -65,14 +73,6 @@ const STORE: &[(&str, &[Edit])] = &[
             ),
             ("trait ZeroIsValid: Sync {}", "trait ZeroIsValid: Sync + crate::new_memory::Zero {}"),
             ("[const { Self::new(0) }; N]", "std::array::from_fn(|_| Self::new(0))"),
-        ],
-    ),
-    (
-        "numbered",
-        &[
-            ATOMICS,
-            ("FIRST_LENGTH: usize = 1 << 12;", "FIRST_LENGTH: usize = 1 << 2;"),
-            ("BLOCKS: usize = 21;", "BLOCKS: usize = 3;"),
         ],
     ),
     (

@@ -10,7 +10,7 @@ use crate::Model;
 use crate::address_map::AddressMap;
 use crate::atomic::AtomicU64;
 use crate::blob_table::BlobTable;
-use crate::numbered::Numbered;
+use crate::id_table::IdTable;
 use crate::stack_hash::StackHash;
 use crate::stack_index::StackIndex;
 use crate::stack_table::StackTable;
@@ -20,7 +20,7 @@ pub(crate) const ALL: &[Model] = &[
     ("address_map_shows_what_was_written_before", address_map_shows_what_was_written_before),
     ("address_map_keeps_addresses_apart", address_map_keeps_addresses_apart),
     ("address_map_removes_once", address_map_removes_once),
-    ("numbers_are_given_to_one_thread", numbers_are_given_to_one_thread),
+    ("ids_are_given_to_one_thread", ids_are_given_to_one_thread),
     ("stack_index_has_one_winner", stack_index_has_one_winner),
     ("stack_index_keeps_hashes_apart", stack_index_keeps_hashes_apart),
     ("equal_stacks_have_equal_ids", equal_stacks_have_equal_ids),
@@ -100,16 +100,16 @@ fn address_map_removes_once() {
     assert_eq!((map.get(64), map.insert(64, 9), map.stats().live), (None, Some(9), 1));
 }
 
-fn numbers_are_given_to_one_thread() {
-    let numbers = Arc::new(Numbered::<AtomicU64>::starting_with(1));
-    numbers.take_run(3);
-    let take = |numbers: &Numbered<AtomicU64>| {
-        let lost = numbers.take_run(2).unwrap();
-        numbers.give_back_run(lost, 2);
-        let (one, _) = numbers.take().unwrap();
-        [one, numbers.take().unwrap().0]
+fn ids_are_given_to_one_thread() {
+    let ids = Arc::new(IdTable::<AtomicU64>::starting_with(1));
+    ids.allocate_run(3);
+    let take = |ids: &IdTable<AtomicU64>| {
+        let lost = ids.allocate_run(2).unwrap();
+        ids.free_run(lost, 2);
+        let (one, _) = ids.allocate().unwrap();
+        [one, ids.allocate().unwrap().0]
     };
-    let mut taken = both_of(&numbers, take, take).concat();
+    let mut taken = both_of(&ids, take, take).concat();
     taken.sort_unstable();
     taken.dedup();
     assert!(taken.len() == 4 && taken[0] > 3, "{taken:?}");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSegment};
-use stackweave_store::MappedFile;
+use stackweave_files::MappedFile;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LoadedFile {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
-use stackweave_store::MappedFile;
+use stackweave_files::MappedFile;
 
 /// A file's functions, and what it can tell about them.
 #[derive(Clone, Debug)]

@@ -4,7 +4,6 @@
 
 use core::ffi::c_void;
 
-use stackweave_core::weave::{Interpreted, Native, weave};
 use stackweave_core::{RawFrame, SourceStop, StackId, StackPointer, StopReason};
 use stackweave_store::StackTable;
 use stackweave_unwind::Captured;
@@ -12,6 +11,7 @@ use stackweave_unwind::Captured;
 use crate::buffers::{Counters, DEPTH, Lent, Own};
 use crate::request::{Capture, Request, Start};
 use crate::sources::{self, Walked};
+use crate::weave::{Interpreted, Native, weave};
 
 static STACKS: StackTable = StackTable::new();
 

@@ -14,7 +14,7 @@ pub fn prepare_dumps() -> Result<(), CantDump> {
 
 /// As [`prepare_dumps`], and from then on other processes of the same user can ask this one for its stacks, as `stackweave
 /// stacks` does where ptrace is not allowed: the handler writes them into a file in memory that the other process has made. A
-/// mapping with a name tells others of it (`stackweave_core::question`). Forked children answer as well, until they call `exec`.
+/// mapping with a name tells others of it (`question.rs`). Forked children answer as well, until they call `exec`.
 pub fn prepare_answers() -> Result<(), CantDump> {
     platform::prepare_answers()
 }

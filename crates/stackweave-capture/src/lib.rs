@@ -24,7 +24,8 @@
 //! | get the frames of a stack | [`stacks`] |
 //! | name an interpreter's frame | [`locate`], [`frames_behind`], [`write_frame`] |
 //! | write down where all threads are, though everything hangs | [`dump_all_threads`], [`Watchdog`] |
-//! | let another process ask for that | [`prepare_answers`] |
+//! | let another process ask for that | [`prepare_answers`], [`question`] |
+//! | weave stacks that something else has read | [`weave`](weave::weave) |
 
 #![allow(clippy::inline_always, reason = "a capture is a few dozen nanoseconds: what is inlined is measured")]
 #![allow(
@@ -38,11 +39,13 @@ mod dump;
 mod dumping;
 mod extra_frames;
 mod last_stack;
+pub mod question;
 mod repeated;
 mod request;
 mod sources;
 mod stats;
 mod watchdog;
+pub mod weave;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
 #[path = "linux/mod.rs"]

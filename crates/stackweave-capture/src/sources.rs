@@ -7,12 +7,12 @@ use core::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use stackweave_core::weave::merge_sources;
 use stackweave_core::{FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLocation, SourceStop};
 use stackweave_unwind::ThreadMemory;
 
 use crate::buffers::{DEPTH, Own};
 use crate::request::Request;
+use crate::weave::merge_sources;
 
 const MOST: usize = 256;
 

@@ -10,8 +10,8 @@ use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use stackweave_capture::question::{ANSWERS, QUESTION, Question};
 use stackweave_capture::{dump_signal, prepare_answers};
-use stackweave_core::question::{ANSWERS, QUESTION, Question};
 use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
 
 #[global_allocator]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
-use stackweave_store::output::discard_unfinished;
+use stackweave_files::output::discard_unfinished;
 
 static WATCHED: Once = Once::new();
 static HAS_BAR: AtomicBool = AtomicBool::new(false);

@@ -1,7 +1,7 @@
 //! `stackweave merge`: many recordings in one file.
 
+use stackweave_files::output::{Existing, is_stream};
 use stackweave_recording::{MergeError, merge_to};
-use stackweave_store::output::{Existing, is_stream};
 
 use crate::arguments::Merge;
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stackweave_store::output::is_stream;
+use stackweave_files::output::is_stream;
 
 use crate::failure::Failure;
 

@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use stackweave_export::{ExportOptions, Format, is_report};
+use stackweave_files::output::is_stream;
 use stackweave_profile::AggregateOptions;
-use stackweave_store::output::is_stream;
 
 use crate::arguments::Report;
 use crate::browser;

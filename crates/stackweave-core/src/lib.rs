@@ -6,7 +6,6 @@
 
 mod address;
 mod call;
-pub mod code_signs;
 mod event;
 mod frame_kind;
 mod frame_source;
@@ -17,12 +16,10 @@ mod module;
 mod names;
 mod pattern;
 mod printable;
-pub mod question;
 mod raw_frame;
 mod source_stop;
 mod stop_reason;
 mod timing;
-pub mod weave;
 
 pub use address::{CodeAddress, StackPointer};
 pub use call::Call;

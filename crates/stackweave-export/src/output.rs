@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stackweave_store::output::{self, Existing, OutputFolder};
+use stackweave_files::output::{self, Existing, OutputFolder};
 
 use crate::error::ExportError;
 

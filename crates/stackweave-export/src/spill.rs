@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
-use stackweave_store::output::unnamed_scratch;
+use stackweave_files::output::unnamed_scratch;
 
 use crate::budget::Budget;
 

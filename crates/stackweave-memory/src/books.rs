@@ -7,7 +7,7 @@ use std::mem;
 use std::time::Duration;
 
 use stackweave_core::{EventKind, RawFrame, StackId};
-use stackweave_store::ledger::{Block, Figures, Ledger, LedgerOptions, Place, PlaceId};
+use stackweave_heap::{Block, Figures, Ledger, LedgerOptions, Place, PlaceId};
 
 use crate::meaning::{Act, Fields};
 use crate::merge::Taken;

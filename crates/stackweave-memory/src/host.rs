@@ -1,8 +1,8 @@
 //! Memory that a host gives out: blocks of its own allocator, on a device or not.
 //!
-//! Hot file: see `entry.rs`. All is inlined into the function that the host calls: stacks begin with its caller.
+//! Hot file: see `hook_event.rs`. All is inlined into the function that the host calls: stacks begin with its caller.
 
-use crate::entry::{Event, is_sampled, place};
+use crate::hook_event::{HookEvent, is_sampled, place};
 use crate::host_event::HostEvent;
 use crate::host_words::{self, HostWords};
 use crate::sampled_blocks;
@@ -51,7 +51,7 @@ pub(crate) fn tell_at(place: usize, what: HostEvent, block: &HostBlock, text: Op
     if way == way::OFF {
         return;
     }
-    let Some(event) = Event::begin(place) else { return };
+    let Some(event) = HookEvent::begin(place) else { return };
     let errno = event.block.errno();
     let is_on = matches!(way, way::ALL | way::SAMPLED);
     match what {
@@ -74,17 +74,17 @@ pub(crate) fn tell_at(place: usize, what: HostEvent, block: &HostBlock, text: Op
 }
 
 #[inline(always)]
-fn record(event: &Event, what: HostEvent, block: &HostBlock, stack: u64) {
+fn record(event: &HookEvent, what: HostEvent, block: &HostBlock, stack: u64) {
     event.active.recorder.record_fixed(event.active.kinds.host[what.place()], block.words(stack));
 }
 
 #[inline(always)]
-fn free_stack(event: &Event) -> u64 {
+fn free_stack(event: &HookEvent) -> u64 {
     if event.active.free_stacks { event.stack() } else { 0 }
 }
 
 #[inline(always)]
-fn take(event: &Event, way: usize, what: HostEvent, block: &HostBlock, stack: impl FnOnce() -> u64) {
+fn take(event: &HookEvent, way: usize, what: HostEvent, block: &HostBlock, stack: impl FnOnce() -> u64) {
     if event.wants(way, usize::try_from(block.size).unwrap_or(usize::MAX)) {
         if way == way::SAMPLED {
             sampled_blocks::insert(block.key());
@@ -94,7 +94,7 @@ fn take(event: &Event, way: usize, what: HostEvent, block: &HostBlock, stack: im
 }
 
 #[inline(always)]
-fn give(event: &Event, way: usize, what: HostEvent, block: &HostBlock) {
+fn give(event: &HookEvent, way: usize, what: HostEvent, block: &HostBlock) {
     // Of a sampled block the completion is not told: its free is one event.
     let what = if is_sampled(way) { HostEvent::Free } else { what };
     let key = block.key();
@@ -107,7 +107,7 @@ fn give(event: &Event, way: usize, what: HostEvent, block: &HostBlock) {
 
 /// Mostly this follows the request at once, in the same call: then their stacks are one.
 #[inline(always)]
-fn complete(event: &Event, block: &HostBlock) {
+fn complete(event: &HookEvent, block: &HostBlock) {
     let (key, stack) = event.block.last_free.take();
     let stack = if key == block.key() { stack } else { free_stack(event) };
     record(event, HostEvent::FreeCompleted, block, stack);

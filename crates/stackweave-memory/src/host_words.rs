@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use stackweave_core::{EventKind, RawFrame};
 use stackweave_store::label;
 
-use crate::entry::Event;
+use crate::hook_event::HookEvent;
 use crate::host::HostBlock;
 use crate::host_event::HostEvent;
 use crate::ledger_observer::LedgerObserver;
@@ -36,7 +36,7 @@ pub(crate) struct HostWords<'a> {
 impl HostWords<'_> {
     #[cold]
     #[inline(never)]
-    pub(crate) fn record(self, event: &Event) {
+    pub(crate) fn record(self, event: &HookEvent) {
         let (recorder, kinds) = (&event.active.recorder, &event.active.kinds);
         let HostBlock { address, size, stream, pool, asked, flags, .. } = *self.block;
         let device = self.block.device.cast_unsigned();

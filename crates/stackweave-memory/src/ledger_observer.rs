@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stackweave_core::EventKind;
+use stackweave_heap::{LedgerOptions, Totals};
 use stackweave_recording::{KindNumber, MakeObserver, Notes, Observer};
 use stackweave_store::label;
-use stackweave_store::ledger::{LedgerOptions, Totals};
 
 use crate::books::Books;
 use crate::curve::Curve;

@@ -6,8 +6,8 @@
 //!
 //! | file | holds | |
 //! |---|---|---|
-//! | `linux/told.rs`, `linux/*_functions.rs` | the hooks | hot |
-//! | `entry.rs`, `host.rs`, `python_blocks.rs` | what an event does | hot |
+//! | `linux/hook_wrappers.rs`, `linux/*_functions.rs` | the hooks | hot |
+//! | `hook_event.rs`, `host.rs`, `python_blocks.rs` | what an event does | hot |
 //! | `host_words.rs` | what hosts tell rarely | |
 //! | `state.rs`, `blocks.rs` | whether events are told, and what each thread has of its own | hot |
 //! | `sampler.rs`, `sampled_blocks.rs` | which allocations are told, where some are chosen | hot |
@@ -22,14 +22,13 @@
     reason = "the platforms that record memory are 64-bit: an address, a word and a usize are one size; random numbers are rounded"
 )]
 
-mod asking;
 mod blocks;
 mod books;
 mod curve;
-mod entry;
 mod error;
 mod failure;
 mod foreign_hooks;
+mod hook_event;
 mod host;
 mod host_event;
 mod host_words;
@@ -41,6 +40,7 @@ mod memory;
 mod merge;
 mod options;
 mod python_blocks;
+mod queries;
 mod quiet;
 mod resident;
 mod sampled_blocks;

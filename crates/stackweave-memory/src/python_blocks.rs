@@ -1,6 +1,6 @@
 //! Blocks of Python's own allocators.
 //!
-//! Hot file: see `entry.rs`. All is inlined into the function that the interpreter calls: stacks begin with its caller. The event
+//! Hot file: see `hook_event.rs`. All is inlined into the function that the interpreter calls: stacks begin with its caller. The event
 //! goes on while the allocator works, so that what it takes from `malloc`, and its arenas, are told of to nobody.
 
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use stackweave_core::Allocator;
 use stackweave_cpython::allocators::{AllocatorObserver, Domain, Function, Pointer};
 
 use crate::blocks::Block;
-use crate::entry::{Event, place};
+use crate::hook_event::{HookEvent, place};
 use crate::state::{self, way};
 
 /// Records them: for [`AllocatorHooks::install`](stackweave_cpython::allocators::AllocatorHooks::install), with a
@@ -30,12 +30,12 @@ const fn allocator(domain: Domain, function: Function) -> Allocator {
 
 /// Begins an event, if anything is told.
 #[inline(always)]
-fn begin(way: usize, place: usize) -> Option<Event> {
+fn begin(way: usize, place: usize) -> Option<HookEvent> {
     if way == way::OFF {
         state::count_if_expected();
         return None;
     }
-    Event::begin(place)
+    HookEvent::begin(place)
 }
 
 impl AllocatorObserver for PythonBlocks {

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use stackweave_core::{RawFrame, StackId};
+use stackweave_heap::{Figures, Totals};
 use stackweave_recording::{KindNumber, Notes};
-use stackweave_store::ledger::{Figures, Totals};
 
 use crate::books::Books;
 

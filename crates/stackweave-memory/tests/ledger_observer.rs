@@ -10,9 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use stackweave_core::{Allocator, EventKind, NoNames, Role};
+use stackweave_heap::{Figures, Ledger, LedgerOptions, Place, Totals};
 use stackweave_memory::{HostEvent, LedgerObserver, MemoryKinds, MemoryOptions, Mode, Snapshot, observer};
 use stackweave_recording::{Options, ProcessRecording, Recorder, Recording, TimedEvent};
-use stackweave_store::ledger::{Figures, Ledger, LedgerOptions, Place, Totals};
 use stackweave_store::{StackTable, label, locate_label};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;

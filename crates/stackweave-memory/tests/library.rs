@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stackweave_capture::stacks;
 use stackweave_core::{NoNames, RawFrame, RawFrameKind, StackId};
+use stackweave_heap::Figures;
 use stackweave_memory::{Memory, MemoryOptions, Mode};
 use stackweave_recording::{Options, Recorder};
-use stackweave_store::ledger::Figures;
 use stackweave_store::locate_label;
 use stackweave_testkit::fixtures::TAKING;
 use stackweave_testkit::folder::Folder;

@@ -11,11 +11,9 @@ mod tests {
     use std::collections::HashSet;
     use std::hash::BuildHasher;
 
-    use super::*;
-
     #[test]
     fn neighbours_and_pages_are_spread_in_the_low_and_the_high_bits() {
-        let build = WordMap::<u64, ()>::default().hasher().clone();
+        let build = rustc_hash::FxBuildHasher;
         for step in [1, 16, 4096, 1 << 21, 1 << 29, 1 << 32] {
             let hashes: Vec<u64> = (0..1024_u64).map(|number| build.hash_one(number * step)).collect();
             for shift in [0, 57] {

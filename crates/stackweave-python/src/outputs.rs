@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
+use stackweave_files::output::{Existing, numbered, write_file};
 use stackweave_recording::read::{others_of_run, remove_run};
-use stackweave_store::output::{Existing, numbered, write_file};
 
 use crate::errors::Error;
 

@@ -7,7 +7,8 @@ use object::LittleEndian;
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
 use stackweave_core::BuildId;
-use stackweave_store::MappedFile;
+use stackweave_files::MappedFile;
+use stackweave_unwind::stepping::UnwindTable;
 
 /// What a walk, and who names its frames, must know of a module.
 #[derive(Debug)]
@@ -15,7 +16,7 @@ pub(crate) struct Image {
     bytes: Bytes,
     loads: Vec<Load>,
     /// The stated address of `.eh_frame_hdr`.
-    pub(crate) unwind_header: Option<u64>,
+    unwind_header: Option<u64>,
     pub(crate) build_id: Option<BuildId>,
     /// What others that need the library call it.
     pub(crate) soname: Option<String>,
@@ -90,13 +91,23 @@ impl Image {
 
     /// The bytes from a stated address on, to the end of what the file has of its segment.
     pub(crate) fn at(&self, stated: u64) -> Option<&[u8]> {
-        let holds = |load: &&Load| stated.wrapping_sub(load.stated) < load.file_size;
-        let load = self.loads.iter().find(holds)?;
+        let load = self.load_holding(stated)?;
         let skipped = stated - load.stated;
         let start = usize::try_from(load.offset.checked_add(skipped)?).ok()?;
         let length = usize::try_from(load.file_size - skipped).ok()?;
         let rest = self.bytes.as_slice().get(start..)?;
         Some(&rest[..length.min(rest.len())])
+    }
+
+    /// Its unwind entries, if it has any.
+    pub(crate) fn unwind_table(&self) -> Option<UnwindTable<'_>> {
+        let header = self.unwind_header?;
+        let start = self.load_holding(header)?.stated;
+        UnwindTable::new(self.at(start)?, start, header)
+    }
+
+    fn load_holding(&self, stated: u64) -> Option<&Load> {
+        self.loads.iter().find(|load| stated.wrapping_sub(load.stated) < load.file_size)
     }
 
     /// Its segments.

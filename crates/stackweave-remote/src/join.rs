@@ -1,44 +1,44 @@
-//! What was seen of a process to stacks with names.
+//! What was read of a process to stacks with names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stackweave_core::weave::{Interpreted, Native, weave};
+use stackweave_capture::weave::{Interpreted, Native, weave};
 use stackweave_core::{CodeAddress, RawFrame, RawFrameKind, StackPointer, StopReason};
 use stackweave_profile::{Frame, FrameKind};
 
 use crate::Options;
-use crate::look::{Look, SeenThread};
+use crate::inspection::{InspectedThread, Inspection};
 use crate::names::{self, Named};
 use crate::process::Process;
 use crate::python::PythonFrame;
 use crate::stacks::{ProcessStacks, ThreadStack};
 
 /// Names everything that was seen, and weaves it.
-pub(crate) fn join(process: Process, look: Look, options: &Options) -> ProcessStacks {
+pub(crate) fn join(process: Process, inspection: Inspection, options: &Options) -> ProcessStacks {
     let mut addresses: Vec<CodeAddress> =
-        look.threads.iter().flat_map(|thread| thread.native.addresses.iter().copied()).collect();
+        inspection.threads.iter().flat_map(|thread| thread.native.addresses.iter().copied()).collect();
     addresses.sort_unstable();
     addresses.dedup();
-    let found = names::name(&addresses, &look.modules, process, options.symbolize.clone());
+    let found = names::name(&addresses, &inspection.modules, process, options.symbolize.clone());
     let names: HashMap<CodeAddress, Named> = addresses.into_iter().zip(found).collect();
     let mut threads: Vec<ThreadStack> =
-        look.threads.into_iter().map(|thread| thread_stack(thread, &names, look.python.is_ok())).collect();
+        inspection.threads.into_iter().map(|thread| thread_stack(thread, &names, inspection.python.is_ok())).collect();
     threads.sort_by_key(|thread| (thread.task != process.number, thread.task));
-    let remarks = look.python.as_ref().err().map(|reason| reason.0.clone()).filter(|reason| !reason.is_empty());
+    let remarks = inspection.python.as_ref().err().map(|reason| reason.0.clone()).filter(|reason| !reason.is_empty());
     ProcessStacks {
         process: process.number,
         command_line: process.command_line(),
-        python: look.python.ok(),
-        stopped_for: Some(look.stopped_for),
+        python: inspection.python.ok(),
+        stopped_for: Some(inspection.stopped_for),
         threads,
-        modules: look.modules.as_slice().iter().map(|module| module.module.clone()).collect(),
+        modules: inspection.modules.as_slice().iter().map(|module| module.module.clone()).collect(),
         remarks: remarks.into_iter().collect(),
     }
 }
 
-fn thread_stack(thread: SeenThread, names: &HashMap<CodeAddress, Named>, has_python: bool) -> ThreadStack {
-    let SeenThread { task, native, python, problem } = thread;
+fn thread_stack(thread: InspectedThread, names: &HashMap<CodeAddress, Named>, has_python: bool) -> ThreadStack {
+    let InspectedThread { task, native, python, problem } = thread;
     let is_whole = native.stop == StopReason::EndOfStack;
     let name = python.as_ref().and_then(|python| python.name.as_deref()).unwrap_or(&task.name).to_owned();
     let (python_frames, has_gil, python_problem) = match python {
@@ -58,7 +58,7 @@ fn thread_stack(thread: SeenThread, names: &HashMap<CodeAddress, Named>, has_pyt
     }
 }
 
-/// Both stacks as one, by the rule of `stackweave_core::weave`.
+/// Both stacks as one, by the rule of `stackweave_capture::weave`.
 fn woven(native: Native<'_>, python: &[PythonFrame], names: &HashMap<CodeAddress, Named>) -> Vec<Frame> {
     let stand_ins: Vec<RawFrame> = (0..python.len() as u64).map(|index| RawFrame::script(0, index)).collect();
     let activations: Vec<StackPointer> = python.iter().map(|frame| frame.activation).collect();

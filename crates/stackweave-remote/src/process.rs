@@ -114,7 +114,7 @@ impl Process {
     fn is_narrow(self) -> Option<bool> {
         use std::io::Read as _;
         let mut head = [0; 5];
-        stackweave_store::open_regular(&self.file("exe")).ok()?.read_exact(&mut head).ok()?;
+        stackweave_files::open_regular(&self.file("exe")).ok()?.read_exact(&mut head).ok()?;
         Some(head.starts_with(b"\x7fELF") && head[4] == 1)
     }
 

@@ -1,4 +1,4 @@
-//! The calls of `ptrace` that a look needs. Nothing here writes to the other process.
+//! The calls of `ptrace` that an inspection needs. Nothing here writes to the other process.
 
 use core::ffi::{c_int, c_long};
 use core::mem::MaybeUninit;

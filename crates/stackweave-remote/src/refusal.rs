@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::asking::NoAnswer;
+use crate::self_report::NoReport;
 
 /// One reason, which says what helps where something does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,12 +41,12 @@ pub enum CantRead {
     },
     /// The system does not allow it, and the process, which has Stackweave loaded, has not said it itself.
     #[error("process {process} may not be traced here, and does not tell its stacks itself: {why}")]
-    NotAnswered {
+    NotReported {
         /// The process that was asked for.
         process: u32,
         /// Why it has not.
         #[source]
-        why: NoAnswer,
+        why: NoReport,
     },
     /// Whatever else the system said.
     #[error("can't look into process {process}: {said}")]
@@ -78,10 +78,10 @@ pub enum Guard {
 
 impl CantRead {
     /// This refusal, for a process that was asked then, and why that was in vain.
-    pub(crate) fn unanswered(self, why: NoAnswer) -> Self {
+    pub(crate) fn unreported(self, why: NoReport) -> Self {
         match self {
             Self::NotAllowed { process, .. } | Self::Traced { process, .. } if !why.is_of_others() => {
-                Self::NotAnswered { process, why }
+                Self::NotReported { process, why }
             }
             refusal => refusal,
         }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use stackweave_unwind::stepping::ReadMemory;
+
 use crate::memory::ProcessMemory;
 
 /// How much is read at once; a power of two.
@@ -20,13 +22,25 @@ impl StillMemory {
         Self { memory: ProcessMemory::of(process), pieces: HashMap::new() }
     }
 
-    /// The word at `address`.
-    pub(crate) fn word(&mut self, address: u64) -> Option<u64> {
-        self.bytes(address).map(u64::from_le_bytes)
+    /// The piece that holds `address`: a large one, or a page where not all of that can be read.
+    fn piece(&mut self, address: u64) -> Option<&[u8]> {
+        let large = address / PIECE * PIECE;
+        let whole = self.pieces.entry(large).or_insert_with(|| read(self.memory, large, PIECE));
+        if whole.is_some() {
+            return self.pieces.get(&large)?.as_deref();
+        }
+        // Pages have keys of their own: no large piece begins at an odd address.
+        let page = address / PAGE * PAGE;
+        self.pieces.entry(page | 1).or_insert_with(|| read(self.memory, page, PAGE)).as_deref()
+    }
+}
+
+impl ReadMemory for StillMemory {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        self.code(address).map(u64::from_le_bytes)
     }
 
-    /// The bytes at `address`.
-    pub(crate) fn bytes<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
+    fn code<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
         let mut done = 0;
         while done < N {
@@ -38,18 +52,6 @@ impl StillMemory {
             done += length;
         }
         Some(bytes)
-    }
-
-    /// The piece that holds `address`: a large one, or a page where not all of that can be read.
-    fn piece(&mut self, address: u64) -> Option<&[u8]> {
-        let large = address / PIECE * PIECE;
-        let whole = self.pieces.entry(large).or_insert_with(|| read(self.memory, large, PIECE));
-        if whole.is_some() {
-            return self.pieces.get(&large)?.as_deref();
-        }
-        // Pages have keys of their own: no large piece begins at an odd address.
-        let page = address / PAGE * PAGE;
-        self.pieces.entry(page | 1).or_insert_with(|| read(self.memory, page, PAGE)).as_deref()
     }
 }
 

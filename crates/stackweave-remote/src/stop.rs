@@ -1,4 +1,4 @@
-//! All threads of a process, stopped together for a look.
+//! All threads of a process, stopped together for an inspection.
 
 use core::ffi::c_int;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use crate::ptrace::{self, Arrival};
 use crate::refusal::CantRead;
 
 /// The threads of a process while they stand still. They go on when this is dropped; those that could not be let go
-/// then (they had not stopped yet) go on when the thread that made this ends, which is why a look has a thread of its own.
+/// then (they had not stopped yet) go on when the thread that made this ends, which is why an inspection has a thread of its own.
 #[derive(Debug)]
 pub(crate) struct StoppedProcess {
     threads: BTreeMap<u32, Seized>,

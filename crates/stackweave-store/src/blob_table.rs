@@ -12,7 +12,7 @@ use stackweave_core::BlobId;
 use crate::blob_bytes::{BlobBytes, MAX_LENGTH, Place};
 use crate::blob_hash::hash;
 use crate::blob_index::BlobIndex;
-use crate::numbered::Numbered;
+use crate::id_table::IdTable;
 
 /// All byte strings seen so far. Made to be a `static`, and shared by all threads.
 ///
@@ -23,7 +23,7 @@ use crate::numbered::Numbered;
 pub struct BlobTable {
     index: BlobIndex,
     /// For each id the bits of its [`Place`].
-    places: Numbered<AtomicU64>,
+    places: IdTable<AtomicU64>,
     bytes: BlobBytes,
     refused: AtomicU64,
 }
@@ -49,7 +49,7 @@ impl BlobTable {
     pub const fn new() -> Self {
         Self {
             index: BlobIndex::new(),
-            places: Numbered::starting_with(1),
+            places: IdTable::starting_with(1),
             bytes: BlobBytes::new(),
             refused: AtomicU64::new(0),
         }
@@ -126,7 +126,7 @@ impl BlobTable {
     /// Gives these parts an id that is not in the index yet.
     fn add(&self, parts: &[&[u8]]) -> Option<BlobId> {
         let bytes = self.bytes.write(parts)?;
-        let Some((number, place)) = self.places.take() else {
+        let Some((number, place)) = self.places.allocate() else {
             self.bytes.give_back(bytes);
             return None;
         };
@@ -140,7 +140,7 @@ impl BlobTable {
         if let Some(place) = self.places.get(id.get()) {
             place.store(0, Ordering::Relaxed);
         }
-        self.places.give_back(id.get());
+        self.places.free(id.get());
     }
 
     /// Whether a blob is what these parts make.

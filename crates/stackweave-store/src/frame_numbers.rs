@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use stackweave_core::RawFrame;
 
 use crate::address_map::AddressMap;
-use crate::numbered::Numbered;
+use crate::id_table::IdTable;
 
 /// The number of the frame whose bits are all zero, which the map can't hold.
 const ZERO: u32 = 1;
@@ -19,12 +19,12 @@ pub(crate) const LARGEST: u32 = u32::MAX >> 1;
 #[derive(Debug)]
 pub(crate) struct FrameNumbers {
     numbers: AddressMap,
-    frames: Numbered<AtomicU64>,
+    frames: IdTable<AtomicU64>,
 }
 
 impl FrameNumbers {
     pub(crate) const fn new() -> Self {
-        Self { numbers: AddressMap::new(), frames: Numbered::starting_with(ZERO + 1) }
+        Self { numbers: AddressMap::new(), frames: IdTable::starting_with(ZERO + 1) }
     }
 
     /// Returns the number of a frame, a new one if it is new; `None` if there is no memory, or no number left.
@@ -37,12 +37,12 @@ impl FrameNumbers {
     }
 
     fn add(&self, bits: u64) -> Option<u32> {
-        let (mine, frame) = self.frames.take()?;
+        let (mine, frame) = self.frames.allocate()?;
         frame.store(bits, Ordering::Relaxed);
         // The map releases what was written before to whoever gets the number.
         let number = if mine <= LARGEST { self.numbers.insert(bits, mine) } else { None };
         if number != Some(mine) {
-            self.frames.give_back(mine);
+            self.frames.free(mine);
         }
         number
     }

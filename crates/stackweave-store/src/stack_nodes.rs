@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use stackweave_core::{RawFrame, StackId};
 
 use crate::frame_numbers::FrameNumbers;
-use crate::numbered::Numbered;
+use crate::id_table::IdTable;
 
 /// The node is the first of a run.
 const FIRST: u64 = 1 << 63;
@@ -30,12 +30,12 @@ pub(crate) struct Run {
 pub(crate) struct StackNodes {
     frames: FrameNumbers,
     /// [`FIRST`] or not, the number of the frame (31 bits), and the id of the callers' stack (32 bits). 0: nobody's node.
-    nodes: Numbered<AtomicU64>,
+    nodes: IdTable<AtomicU64>,
 }
 
 impl StackNodes {
     pub(crate) const fn new() -> Self {
-        Self { frames: FrameNumbers::new(), nodes: Numbered::starting_with(StackId::EMPTY.get() + 1) }
+        Self { frames: FrameNumbers::new(), nodes: IdTable::starting_with(StackId::EMPTY.get() + 1) }
     }
 
     /// Adds a run of nodes for these frames, innermost first, called from `callers`. Returns its ids; `None` if there is
@@ -44,7 +44,7 @@ impl StackNodes {
         // A thread that fails here has taken no id.
         frames.iter().try_for_each(|frame| self.frames.number(*frame).map(|_| ()))?;
         let length = u32::try_from(frames.len()).ok().filter(|length| *length > 0)?;
-        let first = self.nodes.take_run(length)?;
+        let first = self.nodes.allocate_run(length)?;
         let (mut above, mut flag) = (callers.get(), FIRST);
         for (number, frame) in (first..).zip(frames.iter().rev()) {
             let frame = u64::from(self.frames.number(*frame)?) << FRAME_SHIFT;
@@ -61,7 +61,7 @@ impl StackNodes {
                 node.store(0, Ordering::Relaxed);
             }
         }
-        self.nodes.give_back_run(run.first.get(), run.last.get() - run.first.get() + 1);
+        self.nodes.free_run(run.first.get(), run.last.get() - run.first.get() + 1);
     }
 
     /// Returns the node that follows `id` in its run, and its frame. Others know `id`, and so the whole run.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use object::{Object as _, ObjectSection as _};
 use stackweave_core::Module;
 
+use crate::byte_arena::Bytes;
 use crate::debug_link::{AltLink, DebugLink, alt_file_candidates, debug_file_candidates};
 use crate::debuginfod::Debuginfod;
 use crate::dwarf;
 use crate::elf::{Elf, ElfImage};
 use crate::options::Options;
-use crate::shelf::Bytes;
 
 /// Where to look.
 #[derive(Debug)]

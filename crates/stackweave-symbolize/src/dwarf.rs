@@ -1,16 +1,17 @@
 //! Debug information of one file: names, lines and inlined calls.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use addr2line::{Context, LookupContinuation as _, LookupResult};
 use gimli::{DwLang, EndianSlice, LittleEndian, Section as _, SectionId};
 use object::{Object as _, ObjectSection as _};
-use stackweave_store::{Family, Held};
+use self_cell::self_cell;
 
+use crate::byte_arena::{Arena, Bytes};
 use crate::elf;
 use crate::partial_units;
-use crate::shelf::{Bytes, Shelf};
 use crate::split::SplitFiles;
 
 pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
@@ -31,46 +32,56 @@ pub(crate) struct DwarfFrame {
 /// Debug information, parsed as far as it was asked for.
 #[derive(Debug)]
 pub(crate) struct Dwarf {
-    parsed: Mutex<Held<Shelf<Bytes>, Parsed>>,
+    parsed: Mutex<Parsed>,
 }
 
-#[derive(Debug)]
-struct Parsed;
+self_cell!(
+    struct Parsed {
+        owner: Arena<Bytes>,
 
-impl Family for Parsed {
-    type Of<'a> = ParsedDwarf<'a>;
-}
+        #[not_covariant]
+        dependent: ParsedDwarf,
+    }
+
+    impl {Debug}
+);
 
 struct ParsedDwarf<'a> {
     context: Context<Slice<'a>>,
     split: SplitFiles<'a>,
 }
 
+impl fmt::Debug for ParsedDwarf<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ParsedDwarf").field("split", &self.split).finish_non_exhaustive()
+    }
+}
+
 impl Dwarf {
     /// Opens the debug information in `file`, and in `supplement` what it shares with other files. `None` if
     /// there is none, or it is malformed. `package` is where split debug information may lie beside the file.
     pub(crate) fn open(file: Bytes, supplement: Option<Bytes>, package: Option<PathBuf>) -> Option<Self> {
-        let held = Held::new(Shelf::new(), |shelf| {
-            let mut dwarf = load(shelf.put(file), shelf).filter(has_units).ok_or(())?;
+        let parsed = Parsed::try_new(Arena::new(), |arena| {
+            let mut dwarf = load(arena.put(file), arena).filter(has_units).ok_or(())?;
             // A supplement may hold strings alone.
             if let Some(supplement) = supplement {
-                dwarf.set_sup(load(shelf.put(supplement), shelf).ok_or(())?);
+                dwarf.set_sup(load(arena.put(supplement), arena).ok_or(())?);
             }
             let context = Context::from_dwarf(dwarf).map_err(drop)?;
-            Ok::<_, ()>(ParsedDwarf { context, split: SplitFiles::new(shelf, package) })
+            Ok::<_, ()>(ParsedDwarf { context, split: SplitFiles::new(arena, package) })
         });
-        held.ok().map(|held| Self { parsed: Mutex::new(held) })
+        parsed.ok().map(|parsed| Self { parsed: Mutex::new(parsed) })
     }
 
     /// The frames at `stated`, innermost first; none if it is not covered.
     pub(crate) fn frames(&self, stated: u64) -> Vec<DwarfFrame> {
         let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
-        parsed.with(|parsed| parsed.frames(stated).unwrap_or_default())
+        parsed.with_dependent(|_, parsed| parsed.frames(stated).unwrap_or_default())
     }
 }
 
-impl<'a> ParsedDwarf<'a> {
-    fn frames(&'a self, stated: u64) -> Result<Vec<DwarfFrame>, gimli::Error> {
+impl ParsedDwarf<'_> {
+    fn frames(&self, stated: u64) -> Result<Vec<DwarfFrame>, gimli::Error> {
         let mut lookup = self.context.find_frames(stated);
         let mut frames = loop {
             match lookup {
@@ -102,14 +113,14 @@ impl<'a> ParsedDwarf<'a> {
 }
 
 /// Loads the sections of debug information.
-fn load<'a>(bytes: &'a [u8], shelf: &'a Shelf<Bytes>) -> Option<gimli::Dwarf<Slice<'a>>> {
+fn load<'a>(bytes: &'a [u8], arena: &'a Arena<Bytes>) -> Option<gimli::Dwarf<Slice<'a>>> {
     let elf = elf::parse(bytes)?;
     let section = |id: SectionId| {
-        let mut data = elf::section(&elf, id.name(), shelf);
+        let mut data = elf::section(&elf, id.name(), arena);
         if id == SectionId::DebugAbbrev
             && let Some(changed) = partial_units::without_lines(data)
         {
-            data = shelf.put(Bytes::Taken(changed.into()));
+            data = arena.put(Bytes::Taken(changed.into()));
         }
         Ok::<_, ()>(EndianSlice::new(data, LittleEndian))
     };

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _, ObjectSection as _};
+use self_cell::self_cell;
 use stackweave_core::BuildId;
-use stackweave_store::{Family, Held, MappedFile};
+use stackweave_files::MappedFile;
 
-use crate::shelf::{Bytes, Shelf};
+use crate::byte_arena::{Arena, Bytes};
 
 pub(crate) type Elf<'a> = ElfFile64<'a, Endianness>;
 
@@ -19,19 +20,23 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Elf<'_>> {
 
 /// A file that stays parsed.
 #[derive(Debug)]
-pub(crate) struct ElfImage(Held<Bytes, ParsedElf>);
+pub(crate) struct ElfImage(ParsedElf);
 
-#[derive(Debug)]
-struct ParsedElf;
+self_cell!(
+    struct ParsedElf {
+        owner: Bytes,
 
-impl Family for ParsedElf {
-    type Of<'a> = Elf<'a>;
-}
+        #[not_covariant]
+        dependent: Elf,
+    }
+
+    impl {Debug}
+);
 
 impl ElfImage {
     /// Parses `bytes`; `None` if they are not an ELF file of this kind of machine.
     pub(crate) fn parse(bytes: Bytes) -> Option<Self> {
-        Held::new(bytes, |bytes| parse(bytes).ok_or(())).ok().map(Self)
+        ParsedElf::try_new(bytes, |bytes| parse(bytes).ok_or(())).ok().map(Self)
     }
 
     /// Copies and parses the debug file at `path`, which nobody but us may have open.
@@ -42,12 +47,12 @@ impl ElfImage {
 
     /// Lends the parsed file.
     pub(crate) fn with<R>(&self, look: impl for<'a> FnOnce(&'a Elf<'a>) -> R) -> R {
-        self.0.with(look)
+        self.0.with_dependent(|_, elf| look(elf))
     }
 
     /// The file's bytes.
     pub(crate) fn bytes(&self) -> &Bytes {
-        self.0.owner()
+        self.0.borrow_owner()
     }
 
     /// The build id that the linker gave it.
@@ -71,8 +76,8 @@ fn largest_decompressed(compressed: u64) -> u64 {
     compressed.saturating_mul(RATIO).saturating_add(4096).min(LIMIT)
 }
 
-/// A section's bytes, decompressed onto `shelf` if need be; empty if it is not there.
-pub(crate) fn section<'a>(elf: &Elf<'a>, name: &str, shelf: &'a Shelf<Bytes>) -> &'a [u8] {
+/// A section's bytes, decompressed onto `arena` if need be; empty if it is not there.
+pub(crate) fn section<'a>(elf: &Elf<'a>, name: &str, arena: &'a Arena<Bytes>) -> &'a [u8] {
     let Some(section) = elf.section_by_name(name) else { return &[] };
     let Ok(data) = section.compressed_data() else { return &[] };
     if data.format == object::CompressionFormat::None {
@@ -82,7 +87,7 @@ pub(crate) fn section<'a>(elf: &Elf<'a>, name: &str, shelf: &'a Shelf<Bytes>) ->
         return &[];
     }
     match data.decompress() {
-        Ok(decompressed) => shelf.put(Bytes::Taken(decompressed.into())),
+        Ok(decompressed) => arena.put(Bytes::Taken(decompressed.into())),
         Err(_) => &[],
     }
 }

@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod addr2line_child;
+mod byte_arena;
 mod debug_file;
 mod debug_link;
 #[cfg_attr(not(feature = "debuginfod"), expect(dead_code, reason = "without the feature no server is asked"))]
@@ -42,7 +43,6 @@ mod outside;
 mod partial_units;
 mod perf_map;
 mod resolved;
-mod shelf;
 mod split;
 mod symbolizer;
 mod symbols;

@@ -5,8 +5,8 @@ use std::io::Read as _;
 use lzma_rust2::XzReader;
 use object::{Object as _, ObjectSection as _};
 
+use crate::byte_arena::Bytes;
 use crate::elf::{Elf, ElfImage};
-use crate::shelf::Bytes;
 
 /// More than any symbol table is.
 const LARGEST: u64 = 1 << 30;

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use stackweave_core::{BuildId, Module};
-use stackweave_store::{FileIdentity, MappedFile};
+use stackweave_files::{FileIdentity, MappedFile};
 
+use crate::byte_arena::Bytes;
 use crate::debug_file::{self, DebugFiles, Places};
 use crate::demangle::{demangle, is_mangled};
 use crate::dwarf::{self, Dwarf, DwarfFrame};
@@ -13,7 +14,6 @@ use crate::elf::{self, ElfImage};
 use crate::function_starts;
 use crate::mini_debug_info;
 use crate::resolved::{Frame, Reason, Source, Symbolized};
-use crate::shelf::Bytes;
 use crate::symbols::{self, SymbolIndex, Which};
 
 /// One module's file.

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use addr2line::SplitDwarfLoad;
 use gimli::{DwarfPackage, EndianSlice, LittleEndian, SectionId};
-use stackweave_store::MappedFile;
+use stackweave_files::MappedFile;
 
+use crate::byte_arena::{Arena, Bytes};
 use crate::dwarf::Slice;
 use crate::elf;
-use crate::shelf::{Bytes, Shelf};
 
 /// Where a module's split files are found, and where their bytes are kept.
 #[derive(Debug)]
 pub(crate) struct SplitFiles<'a> {
-    kept: &'a Shelf<Bytes>,
+    kept: &'a Arena<Bytes>,
     package_path: Option<PathBuf>,
     package: OnceCell<Option<DwarfPackage<Slice<'a>>>>,
 }
@@ -24,7 +24,7 @@ type Loaded<'a> = Option<Arc<gimli::Dwarf<Slice<'a>>>>;
 
 impl<'a> SplitFiles<'a> {
     /// Split files of the program whose package, if any, is at `package_path`.
-    pub(crate) fn new(kept: &'a Shelf<Bytes>, package_path: Option<PathBuf>) -> Self {
+    pub(crate) fn new(kept: &'a Arena<Bytes>, package_path: Option<PathBuf>) -> Self {
         Self { kept, package_path, package: OnceCell::new() }
     }
 

@@ -2,9 +2,9 @@
 #![expect(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "tests name what happens")]
 
 use stackweave_core::{Allocator, EventKind, RawFrame};
+use stackweave_heap::{Figures, Ledger, LedgerOptions, Place};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::Start;
-use stackweave_store::ledger::{Figures, Ledger, LedgerOptions, Place};
 
 use crate::{Tape, span, stack_word};
 

@@ -19,9 +19,9 @@
     reason = "the platforms that trace are 64-bit: an address, a word and a usize are one size"
 )]
 
-mod asking;
 mod blocks;
 mod codes;
+mod describer;
 mod ending;
 mod engine;
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod stats;
 mod thread;
 mod trace;
 
-pub use asking::{DescribedCall, Describer, Description};
+pub use describer::{DescribedCall, Describer, Description};
 pub use error::TraceError;
 pub use options::{Demotion, DescribedFunctions, TraceOptions};
 pub use spans::{begin_span, end_collection, end_span, is_tracing, start_collection, write_open};

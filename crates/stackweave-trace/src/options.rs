@@ -6,7 +6,7 @@ use std::time::Duration;
 use stackweave_core::Pattern;
 use stackweave_cpython::calls::Mechanism;
 
-use crate::asking::Describer;
+use crate::describer::Describer;
 
 /// When a function is called too often, and for too short a time, to be told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,9 +12,9 @@ use stackweave_cpython::{CodePointer, PythonSource};
 use stackweave_recording::Recorder;
 use stackweave_store::{AddressMap, label};
 
-use crate::asking::{DescribedCall, Describer};
 use crate::blocks::{self, Block};
 use crate::codes::{Codes, Described, State, Timing};
+use crate::describer::{DescribedCall, Describer};
 use crate::engine::{Engine, Library};
 use crate::entry::call_of_label;
 use crate::kinds::{HotKinds, Kinds, Live};

@@ -27,6 +27,7 @@
 //! | know the modules that addresses lie in | [`modules`] |
 //! | see how well the caches do | [`stats`] |
 //! | keep something per thread, on top of this | [`ThreadMemory`] |
+//! | step through the frames of another process | `stepping` |
 //!
 //! It never fails the program it looks at: every read is inside the thread's stack, a frame must lie
 //! above the one before it, and what can't be understood ends the walk with a [`StopReason`].
@@ -61,6 +62,8 @@ pub use loader_locks::{LoaderLocks, MutexParts};
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub use platform::fuzzing;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(stackweave_unsupported)))]
+pub use platform::stepping;
 pub use platform::{RegisteredCode, ThreadMemory, register_code};
 pub use stackweave_core::{BuildId, CodeAddress, Module, ModuleList, StackPointer, StopReason};
 pub use stats::{Stats, UnloadWatch};

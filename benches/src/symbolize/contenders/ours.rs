@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use object::Object;
 use stackweave_core::{BuildId, CodeAddress, Module, ModuleList};
-use stackweave_store::MappedFile;
+use stackweave_files::MappedFile;
 use stackweave_symbolize::{Options, Resolved, Source, Symbolizer};
 
 use super::{Chain, Contender, Job, Place, Resolve, measure};

@@ -6,10 +6,9 @@ use core::ffi::c_int;
 use core::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use stackweave_core::question::ANSWERS;
-
 use crate::dump::CantDump;
 use crate::platform::raw_files::{Path, last_error};
+use crate::question::ANSWERS;
 
 const PAGE: usize = 4096;
 

@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use crate::dump::{CantDump, DumpOptions, Dumped};
 use crate::platform::answers::{self, Asked};
+use crate::platform::dump_lock::{DumpLock, Work};
 use crate::platform::fd_writer::FdWriter;
 use crate::platform::tasks::{self, Status};
 use crate::platform::thread_text::{Thread, write_thread};
-use crate::platform::turn::{Turn, Work};
 use crate::request::Request;
 
 pub(crate) fn dump_all_threads(fd: c_int, options: &DumpOptions) -> Result<Dumped, CantDump> {
@@ -73,8 +73,8 @@ pub(crate) fn gather<T>(
     options: &DumpOptions,
     write: impl FnOnce(&mut Gathered<'_>) -> T,
 ) -> Result<T, CantDump> {
-    let mut turn = Turn::take().ok_or(CantDump::Busy)?;
-    let work = turn.work();
+    let mut lock = DumpLock::try_lock().ok_or(CantDump::Busy)?;
+    let work = lock.work();
     let own = options.calling_thread.clone().map(|start| Request { start, ..Request::default() });
     let asked = answers::begin(own.as_ref(), context)?;
     list_and_ask(&asked, work, own.is_some())?;

@@ -4,6 +4,7 @@
 mod advertisement;
 mod all_threads;
 mod answers;
+mod dump_lock;
 mod dump_signal;
 mod fd_writer;
 mod handler_stack;
@@ -13,7 +14,6 @@ mod raw_files;
 mod tasks;
 mod thread_lines;
 mod thread_text;
-mod turn;
 mod watch_thread;
 
 pub(crate) use all_threads::{dump_all_threads, dump_all_threads_from_context};

@@ -1,4 +1,4 @@
-//! Questions from other processes: `stackweave_core::question` says how they come.
+//! Questions from other processes: `question.rs` says how they come.
 //!
 //! Runs in the signal's handler: no allocation, no lock, no thread, async-signal-safe. The answer goes to a file in memory,
 //! where a write never blocks.
@@ -7,13 +7,12 @@ use core::ffi::{c_int, c_void};
 use core::fmt::Write;
 use core::mem::zeroed;
 
-use stackweave_core::question::{ANSWER_FORM, Line, QUESTION, Question};
-
 use crate::dump::DumpOptions;
 use crate::platform::all_threads::gather;
 use crate::platform::fd_writer::FdWriter;
 use crate::platform::raw_files::Path;
 use crate::platform::thread_lines::write_thread_lines;
+use crate::question::{ANSWER_FORM, Line, QUESTION, Question};
 
 /// What a signal asks, and who; `None` if it is one of our own, or nobody's question.
 ///

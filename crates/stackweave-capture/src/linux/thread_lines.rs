@@ -1,15 +1,15 @@
-//! One thread for a program to read: the lines of `stackweave_core::question`.
+//! One thread for a program to read: the lines of `question.rs`.
 //!
 //! No allocation, no lock, async-signal-safe.
 
 use core::fmt::{self, Write};
 
-use stackweave_core::question::Line;
 use stackweave_core::{RawFrame, RawFrameKind};
 
 use crate::capture::stacks;
 use crate::platform::tasks;
 use crate::platform::thread_text::{Thread, write_reason_of_silence};
+use crate::question::Line;
 use crate::request::Capture;
 use crate::sources::{write_frame, write_parts};
 

@@ -1,43 +1,45 @@
 //! The hooks of `malloc` and its kin.
 //!
-//! Hot file: see `told.rs`. What each gives back, and `errno`, is what the function that it stands for gave.
+//! Hot file: see `hook_wrappers.rs`. What each gives back, and `errno`, is what the function that it stands for gave.
 
 use std::ffi::{c_int, c_void};
 
 use stackweave_core::Allocator;
 
+use super::hook_wrappers::{
+    record_allocation, record_allocation_by_another, record_free, record_free_by_another, record_reallocation,
+};
 use super::originals;
-use super::told::{exchange, give_back, give_back_by_another, take, take_by_another};
-use crate::entry::{Event, place};
+use crate::hook_event::{HookEvent, place};
 use crate::state::{self, way};
 
 type Pointer = *mut c_void;
 
 pub(crate) unsafe extern "C" fn malloc(size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
-    take(Allocator::Malloc, size, || unsafe { originals::malloc(size) })
+    record_allocation(Allocator::Malloc, size, || unsafe { originals::malloc(size) })
 }
 
 pub(crate) unsafe extern "C" fn free(block: Pointer) {
     // SAFETY: passed on to the caller.
-    give_back(block, || unsafe { originals::free(block) });
+    record_free(block, || unsafe { originals::free(block) });
 }
 
 pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> Pointer {
     let bytes = count.saturating_mul(size);
     // SAFETY: passed on to the caller.
-    take(Allocator::Calloc, bytes, || unsafe { originals::calloc(count, size) })
+    record_allocation(Allocator::Calloc, bytes, || unsafe { originals::calloc(count, size) })
 }
 
 pub(crate) unsafe extern "C" fn realloc(block: Pointer, size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
-    exchange(Allocator::Realloc, block, size, || unsafe { originals::realloc(block, size) })
+    record_reallocation(Allocator::Realloc, block, size, || unsafe { originals::realloc(block, size) })
 }
 
 pub(crate) unsafe extern "C" fn reallocarray(block: Pointer, count: usize, size: usize) -> Pointer {
     let bytes = count.saturating_mul(size);
     let way = state::current_way();
-    let event = if way == way::OFF { None } else { Event::begin(place()) };
+    let event = if way == way::OFF { None } else { HookEvent::begin(place()) };
     // SAFETY: passed on to the caller.
     let original = || unsafe { originals::reallocarray(block, count, size) };
     let Some(event) = event else { return original() };
@@ -54,7 +56,7 @@ pub(crate) unsafe extern "C" fn reallocarray(block: Pointer, count: usize, size:
 
 pub(crate) unsafe extern "C" fn posix_memalign(block: *mut Pointer, alignment: usize, size: usize) -> c_int {
     let way = state::current_way();
-    let event = if matches!(way, way::ALL | way::SAMPLED) { Event::begin(place()) } else { None };
+    let event = if matches!(way, way::ALL | way::SAMPLED) { HookEvent::begin(place()) } else { None };
     // SAFETY: passed on to the caller.
     let result = unsafe { originals::posix_memalign(block, alignment, size) };
     let Some(event) = event else { return result };
@@ -72,25 +74,25 @@ pub(crate) unsafe extern "C" fn posix_memalign(block: *mut Pointer, alignment: u
 
 pub(crate) unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
-    take_by_another(Allocator::AlignedAlloc, size, || unsafe { originals::aligned_alloc(alignment, size) })
+    record_allocation_by_another(Allocator::AlignedAlloc, size, || unsafe { originals::aligned_alloc(alignment, size) })
 }
 
 pub(crate) unsafe extern "C" fn memalign(alignment: usize, size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
-    take_by_another(Allocator::Memalign, size, || unsafe { originals::memalign(alignment, size) })
+    record_allocation_by_another(Allocator::Memalign, size, || unsafe { originals::memalign(alignment, size) })
 }
 
 pub(crate) unsafe extern "C" fn valloc(size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
-    take_by_another(Allocator::Valloc, size, || unsafe { originals::valloc(size) })
+    record_allocation_by_another(Allocator::Valloc, size, || unsafe { originals::valloc(size) })
 }
 
 pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> Pointer {
     // SAFETY: passed on to the caller.
-    take_by_another(Allocator::Pvalloc, size, || unsafe { originals::pvalloc(size) })
+    record_allocation_by_another(Allocator::Pvalloc, size, || unsafe { originals::pvalloc(size) })
 }
 
 pub(crate) unsafe extern "C" fn cfree(block: Pointer) {
     // SAFETY: passed on to the caller.
-    give_back_by_another(block, || unsafe { originals::cfree(block) });
+    record_free_by_another(block, || unsafe { originals::cfree(block) });
 }

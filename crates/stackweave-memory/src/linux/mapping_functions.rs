@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use stackweave_core::Allocator;
 
 use super::originals;
-use crate::entry::{Event, place};
+use crate::hook_event::{HookEvent, place};
 use crate::state::{self, way};
 
 type Pointer = *mut c_void;
@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 /// The event of a call that changes mappings, if it is told.
 macro_rules! event {
     ($way:ident) => {
-        if $way == way::OFF { None } else { Event::begin(place()).filter(|event| event.active.mappings) }
+        if $way == way::OFF { None } else { HookEvent::begin(place()).filter(|event| event.active.mappings) }
     };
 }
 
@@ -62,7 +62,7 @@ pub(crate) unsafe extern "C" fn mmap64(
 }
 
 #[inline(always)]
-fn tell_mapped(event: &Event, way: usize, mapped: Pointer, size: usize, flags: c_int) {
+fn tell_mapped(event: &HookEvent, way: usize, mapped: Pointer, size: usize, flags: c_int) {
     if mapped == libc::MAP_FAILED {
         tell_failed(event, Allocator::Mmap, size);
     } else if event.wants(way, size) {
@@ -73,7 +73,7 @@ fn tell_mapped(event: &Event, way: usize, mapped: Pointer, size: usize, flags: c
 }
 
 /// Mappings fail for many reasons.
-fn tell_failed(event: &Event, allocator: Allocator, size: usize) {
+fn tell_failed(event: &HookEvent, allocator: Allocator, size: usize) {
     if event.block.errno() == libc::ENOMEM {
         event.failed(allocator, size);
     }
@@ -125,7 +125,7 @@ pub(crate) unsafe extern "C" fn mremap(
 }
 
 #[inline(always)]
-fn tell_moved(event: &Event, way: usize, mapped: Pointer, size: usize, flags: c_int) {
+fn tell_moved(event: &HookEvent, way: usize, mapped: Pointer, size: usize, flags: c_int) {
     if event.wants(way, size) {
         event.allocated(Allocator::Mremap, mapped.addr(), size);
     } else if flags & libc::MREMAP_FIXED != 0 {

@@ -5,12 +5,13 @@ mod blocks_functions;
 mod dump_signal;
 mod exports;
 mod functions;
+mod hook_wrappers;
 mod interpose;
+mod loaded_module;
 mod mapping_functions;
 mod new_functions;
 mod originals;
 mod system;
-mod told;
 
 pub use dump_signal::DumpSignal;
 pub(crate) use dump_signal::take_request as take_dump_request;

@@ -6,8 +6,8 @@ use std::ffi::c_void;
 
 use stackweave_core::Allocator;
 
+use super::hook_wrappers::{record_allocation_by_another, record_free_by_another};
 use super::originals;
-use super::told::{give_back_by_another, take_by_another};
 
 type Pointer = *mut c_void;
 
@@ -17,7 +17,7 @@ macro_rules! taking {
         $(
             pub(crate) unsafe extern "C-unwind" fn $name(size: usize, $($more: $of),*) -> Pointer {
                 // SAFETY: passed on to the caller.
-                take_by_another(Allocator::OperatorNew, size, || unsafe { originals::$name(size, $($more),*) })
+                record_allocation_by_another(Allocator::OperatorNew, size, || unsafe { originals::$name(size, $($more),*) })
             }
         )*
     };
@@ -29,7 +29,7 @@ macro_rules! giving_back {
         $(
             pub(crate) unsafe extern "C-unwind" fn $name(block: Pointer, $($more: $of),*) {
                 // SAFETY: passed on to the caller.
-                give_back_by_another(block, || unsafe { originals::$name(block, $($more),*) });
+                record_free_by_another(block, || unsafe { originals::$name(block, $($more),*) });
             }
         )*
     };

@@ -9,7 +9,7 @@ use stackweave_testkit::signals::{SignalStack, Ticker, in_handler, with_handlers
 use super::recorded::Running;
 use crate::MemoryOptions;
 use crate::blocks::Block;
-use crate::entry::{Event, place};
+use crate::hook_event::{HookEvent, place};
 use crate::platform::hooks;
 
 /// Addresses that nobody uses.
@@ -107,7 +107,7 @@ fn a_thread_that_left_an_event_is_told_of_again() {
         // A handler on a stack of its own, above or below, can't tell: the event goes on, and is none of it.
         // SAFETY: as above.
         let handler = &mut |_: *mut c_void| unsafe { hooks::free(hooks::malloc(LARGE + 55)) };
-        let event = Event::begin(place()).unwrap();
+        let event = HookEvent::begin(place()).unwrap();
         in_handler(SignalStack::Alternate, handler);
         drop(event);
     }

@@ -5,9 +5,9 @@
 
 use std::ops::{ControlFlow, Range};
 
+use stackweave_heap::Figures;
 use stackweave_recording::file::{Event, EventBuffer};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
-use stackweave_store::ledger::Figures;
 
 use crate::aggregate::kinds::{Kinds, Seen};
 use crate::aggregate::measure::Measure;

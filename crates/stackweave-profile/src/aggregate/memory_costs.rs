@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use stackweave_core::EventKind;
+use stackweave_heap::Totals;
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::Event;
-use stackweave_store::ledger::Totals;
 
 use crate::aggregate::collector::{Collected, GroupCosts};
 use crate::aggregate::measure::Measure;
@@ -148,7 +148,7 @@ impl GroupCosts {
     pub(crate) fn of_rows(rows: &[UsageRow]) -> Self {
         let mut costs = DeviceCosts { device: EventKind::OWN_DEVICE, ..DeviceCosts::default() };
         for row in rows {
-            let place = stackweave_store::ledger::Place { stack: row.stack, ..Default::default() };
+            let place = stackweave_heap::Place { stack: row.stack, ..Default::default() };
             let UsageRow { figures, leaked_blocks, leaked_bytes, .. } = *row;
             costs.add_figures(&PlaceFigures { place, figures, leaked_blocks, leaked_bytes });
         }

@@ -5,9 +5,9 @@
 //! later than that all the same, the figures are a little off, and are made anew when the recording has ended.
 
 use stackweave_core::EventKind;
+use stackweave_heap::Totals;
 use stackweave_recording::read::FollowOrder;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
-use stackweave_store::ledger::Totals;
 
 use crate::aggregate::{Counted, GroupCosts, Measure, Profile, RecordedNames};
 use crate::live::names::NativeNames;

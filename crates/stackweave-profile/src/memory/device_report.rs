@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use stackweave_core::EventKind;
+use stackweave_heap::Figures;
 use stackweave_recording::{ProcessRecording, ReadError};
-use stackweave_store::ledger::Figures;
 use stackweave_symbolize::Symbolizer;
 
 use super::device_curve::DevicePoint;

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
+use stackweave_heap::stands_for;
 use stackweave_recording::file::Start;
 use stackweave_recording::{ProcessRecording, ReadError};
-use stackweave_store::ledger::stands_for;
 
 use super::device_account::Account;
 use super::device_curve::{Axis, DevicePoint};

@@ -1,6 +1,6 @@
 //! Sums and differences of figures.
 
-use stackweave_store::ledger::{Figures, Totals};
+use stackweave_heap::{Figures, Totals};
 
 /// Adds figures of other places.
 pub fn add(to: &mut Figures, other: &Figures) {

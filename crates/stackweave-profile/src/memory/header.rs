@@ -1,7 +1,7 @@
 //! How memory was recorded, as the start of a recording says.
 
+use stackweave_heap::LedgerOptions;
 use stackweave_recording::file::Start;
-use stackweave_store::ledger::LedgerOptions;
 
 /// What of the events is in the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

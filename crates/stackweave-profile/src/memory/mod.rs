@@ -2,7 +2,7 @@
 //!
 //! A recording of memory ends with a snapshot: sums for each place, that were kept while it was recorded. They answer for the
 //! whole recording at once, however many events it has. For a part of the time, and where there is no snapshot, the events are
-//! replayed with the same [`Ledger`](stackweave_store::ledger::Ledger), in the order of time.
+//! replayed with the same [`Ledger`](stackweave_heap::Ledger), in the order of time.
 
 mod device_account;
 mod device_curve;
@@ -48,4 +48,4 @@ pub(crate) use snapshot::Snapshot;
 pub(crate) use usage::{usable_snapshot, usage_so_far};
 
 #[doc(no_inline)]
-pub use stackweave_store::ledger::{Figures, Totals, stands_for};
+pub use stackweave_heap::{Figures, Totals, stands_for};

@@ -4,9 +4,9 @@
 //! blocks that are live and with the places that took them, not with the events.
 
 use stackweave_core::EventKind;
+use stackweave_heap::{Figures, Ledger, LedgerOptions, Place, Totals};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::Event;
-use stackweave_store::ledger::{Figures, Ledger, LedgerOptions, Place, Totals};
 
 use super::figures::{add, since};
 use super::header::MemoryHeader;

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use stackweave_core::EventKind;
+use stackweave_heap::{Figures, Totals};
 use stackweave_recording::{ProcessRecording, ReadError};
-use stackweave_store::ledger::{Figures, Totals};
 use stackweave_symbolize::Symbolizer;
 
 use super::device_report::{DeviceMemory, default_device};

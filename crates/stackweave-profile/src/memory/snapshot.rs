@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use stackweave_core::{EventKind, Role};
+use stackweave_heap::{Figures, Place, Totals};
 use stackweave_recording::file::{Dictionary, Event, number_of};
 use stackweave_recording::{ProcessRecording, ReadError};
-use stackweave_store::ledger::{Figures, Place, Totals};
 
 use super::kinds::PRESENT;
 use super::labels::frame_name;

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use stackweave_core::EventKind;
+use stackweave_heap::{Figures, Place, Totals};
 use stackweave_recording::file::Mode;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
-use stackweave_store::ledger::{Figures, Place, Totals};
 
 use super::figures::add;
 use super::foreign_hooks::ForeignHooks;

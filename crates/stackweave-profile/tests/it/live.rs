@@ -269,7 +269,7 @@ fn a_device_is_looked_at_where_there_is_nothing_else() {
 #[test]
 fn sums_without_a_history_are_those_that_were_written_last() {
     let header = stackweave_tapes::memory::header(&[("recorder", "memory"), ("memory.mode", "aggregate")]);
-    let mut tape = MemoryTape::with(&header, stackweave_store::ledger::LedgerOptions::default());
+    let mut tape = MemoryTape::with(&header, stackweave_heap::LedgerOptions::default());
     let took = |address| Step::Take { address, size: 10, stack: vec![span("main")], by: Allocator::Malloc };
     tape.step(1, 10, &took(0x1000));
     tape.snapshot(1, false);

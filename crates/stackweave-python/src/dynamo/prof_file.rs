@@ -6,7 +6,7 @@ use std::path::Path;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use stackweave_export::GivenGraph;
-use stackweave_store::open_regular;
+use stackweave_files::open_regular;
 
 /// Larger files are no tables of functions.
 const LARGEST: u64 = 1 << 30;

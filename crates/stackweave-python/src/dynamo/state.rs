@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
-use stackweave_store::output::NumberedFiles;
+use stackweave_files::output::NumberedFiles;
 
 use super::dumping;
 use super::entry::ProfilerStackEntry;

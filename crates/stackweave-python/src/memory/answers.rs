@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use stackweave_core::{RawFrame, StackId};
+use stackweave_heap::{Figures, Totals};
 use stackweave_memory::{BlockOrigin, DeviceSnapshot, LedgerStats, MemoryStats, Snapshot, UsageRow};
 use stackweave_profile::memory::ForeignHooks;
 use stackweave_recording::ThreadOf;
-use stackweave_store::ledger::{Figures, Totals};
 use stackweave_store::locate_label;
 
 use crate::traceback_object;

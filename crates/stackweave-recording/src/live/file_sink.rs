@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stackweave_store::output::{Created, Draft, Existing, Opened};
+use stackweave_files::output::{Created, Draft, Existing, Opened};
 
 use super::own_file::OwnFile;
 

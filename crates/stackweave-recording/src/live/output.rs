@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use stackweave_store::output::{Existing, is_stream, numbered};
+use stackweave_files::output::{Existing, is_stream, numbered};
 
 use super::activity::Doing;
 use super::file_sink::FileSink;

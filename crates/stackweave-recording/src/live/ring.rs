@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::path::Path;
 
-use stackweave_store::output::{Created, Existing, OutputFile};
+use stackweave_files::output::{Created, Existing, OutputFile};
 
 use super::options;
 use super::tally::Counted;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use stackweave_store::output::Created;
+use stackweave_files::output::Created;
 
 #[derive(Debug, Default)]
 pub(super) struct WrittenFiles(Mutex<Vec<Written>>);

@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stackweave_store::output::{Existing, OutputFile};
+use stackweave_files::output::{Existing, OutputFile};
 
 use super::error::ReadError;
 use super::process::ProcessRecording;

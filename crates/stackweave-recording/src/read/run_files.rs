@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stackweave_store::output::remove_file_if;
+use stackweave_files::output::remove_file_if;
 
 use super::first_start::first_start;
 

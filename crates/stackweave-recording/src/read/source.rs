@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use stackweave_store::open_regular;
+use stackweave_files::open_regular;
 
 /// Bytes that can be read at any position, by many threads at once.
 pub trait Source: Send + Sync + fmt::Debug {

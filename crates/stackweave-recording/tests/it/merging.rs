@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use stackweave_files::output::Existing;
 use stackweave_recording::{MergeError, Recording, merge, merge_to};
-use stackweave_store::output::Existing;
 use stackweave_testkit::folder::Folder;
 
 use crate::making::{Steps, busy, open_bytes, steps_of, visited};

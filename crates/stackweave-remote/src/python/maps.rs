@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use stackweave_store::open_regular;
+use stackweave_files::open_regular;
 
 use crate::maps::{self, Mapping};
 

@@ -3,7 +3,6 @@
 #![allow(clippy::print_stdout, reason = "a test says what it skips and what it measured")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "what a test cannot set up must fail it")]
 
-mod asking;
 mod native;
 mod patient;
 mod program;
@@ -11,4 +10,5 @@ mod python_frames;
 mod python_interpreters;
 mod python_running;
 mod python_thread_names;
+mod self_report;
 mod unharmed;

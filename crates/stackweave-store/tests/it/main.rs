@@ -1,4 +1,4 @@
-//! The tests of tables, labels and ledgers, as one program.
+//! The tests of tables and labels, as one program.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, reason = "what a test cannot set up must fail it")]
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "small numbers, and estimates")]
@@ -9,8 +9,6 @@ mod interning;
 mod interrupted;
 mod interrupted_blobs;
 mod interruption;
-mod ledger_memory;
-mod ledger_model;
 mod many_labels;
 
 use stackweave_testkit::counting_allocator::CountingAllocator;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stackweave_core::BuildId;
-use stackweave_store::output::{Existing, OutputFile};
+use stackweave_files::output::{Existing, OutputFile};
 
 /// How long it is believed that no server has a file.
 const MISSING_FOR: Duration = Duration::from_secs(600);

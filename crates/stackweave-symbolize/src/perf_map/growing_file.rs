@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use stackweave_store::open_regular;
+use stackweave_files::open_regular;
 
 /// What has happened to the file since it was last asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use stackweave_core::StopReason;
 
 use crate::platform::arch::{Registers, dwarf, is_user_address};
 use crate::platform::cfi::Section;
-use crate::platform::stack_memory::StackMemory;
+use crate::platform::stepping::{ReadMemory, Stepped};
 
 /// Why a general step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +25,6 @@ impl From<gimli::Error> for Failure {
     fn from(_: gimli::Error) -> Self {
         Self::Stop(StopReason::UnsupportedRule)
     }
-}
-
-/// The caller's registers, and whether the frame was a signal trampoline.
-pub(crate) struct Stepped {
-    pub(crate) registers: Registers,
-    pub(crate) is_signal_frame: bool,
 }
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
@@ -60,7 +54,7 @@ pub(crate) fn step(
     entry: usize,
     pc: u64,
     registers: &Registers,
-    memory: &mut StackMemory<'_>,
+    memory: &mut impl ReadMemory,
 ) -> Result<Stepped, Failure> {
     let eh_frame = EhFrame::new(section.bytes, LittleEndian);
     let bases = BaseAddresses::default().set_eh_frame(section.address);
@@ -81,25 +75,25 @@ pub(crate) fn step(
 }
 
 /// The frame being stepped from.
-struct Frame<'a, 'm, 'k> {
+struct Frame<'a, 'm, M> {
     entries: EhFrame<Bytes<'a>>,
     encoding: Encoding,
-    registers: &'a Registers,
-    memory: &'m mut StackMemory<'k>,
+    registers: &'m Registers,
+    memory: &'m mut M,
 }
 
-impl Frame<'_, '_, '_> {
+impl<M: ReadMemory> Frame<'_, '_, M> {
     fn register(&self, register: Register) -> Result<u64, Failure> {
         self.registers.get(usize::from(register.0)).ok_or(Failure::MissingRegister)
     }
 
     fn read(&mut self, address: u64) -> Result<u64, Failure> {
-        self.memory.read(address).ok_or(Failure::Stop(StopReason::BadMemory))
+        self.memory.word(address).ok_or(Failure::Stop(StopReason::BadMemory))
     }
 
     /// Applies the row's rules to every register.
     fn callers(&mut self, row: &UnwindTableRow<usize, OnStack>, cfa: u64) -> Result<Registers, Failure> {
-        let mut callers = Registers { values: [0; dwarf::COUNT], known: 0 };
+        let mut callers = Registers::default();
         for (number, current) in self.registers.values.iter().enumerate() {
             if dwarf::CALLEE_SAVED >> number & 1 != 0 && self.registers.known >> number & 1 != 0 {
                 callers.set(number, Some(*current));

@@ -50,9 +50,9 @@ impl Lookup {
         Ok(table.find(pc, &mut self.last_cie)?.map(|fde| fde.offset))
     }
 
-    /// Whether an unwind entry covers `pc`.
-    pub(crate) fn has_entry(&mut self, pc: u64) -> bool {
-        self.table(pc).is_some_and(|table| self.entry_offset(&table, pc) != Ok(None))
+    /// Where the unwind entry ends that covers `pc`, if one does.
+    pub(crate) fn end_of_entry(&mut self, pc: u64) -> Option<u64> {
+        self.table(pc)?.end_of_entry(pc, &mut self.last_cie)
     }
 
     fn module(&mut self, pc: u64) -> Option<Module> {

@@ -22,6 +22,7 @@ mod rule;
 mod rule_cache;
 mod slow_step;
 mod stack_memory;
+pub mod stepping;
 mod thread_memory;
 mod thread_state;
 mod unload_watch;

@@ -2,12 +2,13 @@
 
 use stackweave_core::{CodeAddress, StopReason};
 
-use crate::platform::arch::{Registers, dwarf};
+use crate::platform::arch::Registers;
 use crate::platform::cfi::{Cie, Malformed};
-use crate::platform::general::{self, Failure, Stepped};
+use crate::platform::general::{self, Failure};
 use crate::platform::last_stack::CAPACITY;
 use crate::platform::registered_code;
 use crate::platform::rule::{Kind, Rule};
+use crate::platform::stepping::Stepped;
 use crate::platform::walk::{Frame, Start, Walk};
 use crate::platform::without_entry;
 
@@ -19,8 +20,8 @@ pub(crate) fn step(walk: &mut Walk<'_>, start: &Start<'_>, frame: Frame, rule: R
         Kind::End => Err(StopReason::EndOfStack),
         Kind::General => step_generally(walk, start, frame),
         Kind::NoModule if has_libgcc_entry(start, frame) => step_generally(walk, start, frame),
-        Kind::NoModule => without_entry::step(walk, frame, StopReason::NoModule),
-        Kind::NoEntry => without_entry::step(walk, frame, StopReason::NoUnwindEntry),
+        Kind::NoModule => step_without_entry(walk, frame, StopReason::NoModule),
+        Kind::NoEntry => step_without_entry(walk, frame, StopReason::NoUnwindEntry),
         Kind::Sp | Kind::Fp | Kind::FpDeref => Err(StopReason::UnsupportedRule),
     }
 }
@@ -48,6 +49,15 @@ fn step_generally(walk: &mut Walk<'_>, start: &Start<'_>, frame: Frame) -> Resul
     }
 }
 
+/// A step through code that no unwind entry covers, for this reason.
+fn step_without_entry(walk: &mut Walk<'_>, frame: Frame, reason: StopReason) -> Result<Frame> {
+    let registers = Registers::partial(frame.address.address(), frame.sp, frame.fp);
+    let Walk { memory, lookup, .. } = walk;
+    let end_of_entry = |address| lookup.end_of_entry(address);
+    let stepped = without_entry::step(memory, end_of_entry, frame.address, &registers, reason)?;
+    enter_caller(walk, frame.sp, &stepped)
+}
+
 /// All registers that can be known at `target`, by general steps from the first frame.
 fn follow_registers(walk: &mut Walk<'_>, start: &Start<'_>, target: Frame) -> Result<Registers> {
     let mut registers = start.registers();
@@ -63,7 +73,7 @@ fn follow_registers(walk: &mut Walk<'_>, start: &Start<'_>, target: Frame) -> Re
             frame = enter_caller(walk, frame.sp, &stepped)?;
             registers = stepped.registers;
         } else {
-            frame = without_entry::step(walk, frame, StopReason::UnsupportedRule)?;
+            frame = step_without_entry(walk, frame, StopReason::UnsupportedRule)?;
             registers = Registers::partial(frame.address.address(), frame.sp, frame.fp);
         }
     }
@@ -101,19 +111,15 @@ fn evaluate(
     general::step(&section, entry, pc, registers, &mut walk.memory)
 }
 
-/// Checks the caller that a general step found, and makes its stack the one being read.
+/// Checks the caller that a step found, and makes its stack the one being read.
 fn enter_caller(walk: &mut Walk<'_>, sp: u64, stepped: &Stepped) -> Result<Frame> {
     let registers = &stepped.registers;
-    let fp = registers.get(dwarf::FRAME_POINTER as usize).unwrap_or(0);
-    let frame = |address| Frame { address, sp: registers.sp(), fp };
-    if stepped.is_signal_frame {
-        return enter_interrupted(walk, frame(CodeAddress::instruction_pointer(registers.pc())));
-    }
-    let is_above = registers.sp() >= sp + 8 && walk.memory.reaches(registers.sp());
-    if is_above { Ok(frame(CodeAddress::return_address(registers.pc()))) } else { Err(StopReason::BadMemory) }
-}
-
-/// The interrupted code may run on any stack, above or below the handler's.
-pub(crate) fn enter_interrupted(walk: &mut Walk<'_>, frame: Frame) -> Result<Frame> {
-    if walk.memory.enter(frame.sp) { Ok(frame) } else { Err(StopReason::BadMemory) }
+    let is_readable = if stepped.is_signal_frame {
+        // The interrupted code may run on any stack, above or below the handler's.
+        walk.memory.enter(registers.sp())
+    } else {
+        registers.sp() >= sp + 8 && walk.memory.reaches(registers.sp())
+    };
+    let frame = Frame { address: stepped.address(), sp: registers.sp(), fp: registers.fp() };
+    if is_readable { Ok(frame) } else { Err(StopReason::BadMemory) }
 }

@@ -9,6 +9,7 @@
 //! Hot file: no allocation, no lock, async-signal-safe.
 
 use crate::platform::arch;
+use crate::platform::stepping::ReadMemory;
 
 const PAGE: u64 = 4096;
 
@@ -167,6 +168,24 @@ impl<'a> StackMemory<'a> {
 
     fn is_empty(&self) -> bool {
         self.high <= self.low
+    }
+}
+
+impl ReadMemory for StackMemory<'_> {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        self.read(address)
+    }
+
+    /// Asks the kernel before it reads.
+    fn code<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
+        const { assert!(N as u64 <= PAGE) };
+        let last = address.checked_add(N as u64)?.checked_sub(8)?;
+        if last >> 47 != 0 || !is_readable(address) || !is_readable(last) {
+            return None;
+        }
+        let pointer = core::ptr::with_exposed_provenance::<[u8; N]>(address as usize);
+        // SAFETY: both ends are readable, and the bytes span at most two pages.
+        Some(unsafe { pointer.read_unaligned() })
     }
 }
 

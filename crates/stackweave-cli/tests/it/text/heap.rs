@@ -2,10 +2,10 @@
 
 use stackweave_cli::text::{HeapOptions, HeapView, write_heap};
 use stackweave_core::{Allocator, RawFrame};
+use stackweave_heap::LedgerOptions;
 use stackweave_profile::memory::{MemoryQuery, MemoryReport, read_report};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::Start;
-use stackweave_store::ledger::LedgerOptions;
 use stackweave_tapes::Tape;
 use stackweave_tapes::memory::{MemoryTape, Step, header};
 

@@ -13,8 +13,8 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
 
+use stackweave_files::output::OutputFolder;
 use stackweave_recording::file::{NumberMap, RecordedFrame};
-use stackweave_store::output::OutputFolder;
 
 use crate::activity::{NamedProcess, visit_process};
 use crate::budget::Budget;

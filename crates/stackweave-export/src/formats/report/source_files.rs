@@ -10,7 +10,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use stackweave_store::open_regular_unlinked;
+use stackweave_files::open_regular_unlinked;
 
 /// Larger files are left out.
 pub(super) const LARGEST: u64 = 1 << 20;

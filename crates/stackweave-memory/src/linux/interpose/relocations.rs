@@ -51,7 +51,7 @@ pub(super) fn visit_slots<T: Copy>(
             last = (number, known(module, number, &mut find));
         }
         let Some((own_definition, function)) = last.1 else { continue };
-        let address = module.base.wrapping_add(relocation.offset);
+        let address = module.loaded.base.wrapping_add(relocation.offset);
         if module.is_slot(address) {
             visit(Slot { address, binding, own_definition }, function);
         }
@@ -62,6 +62,6 @@ fn known<T>(module: &Module<'_>, number: u32, find: &mut impl FnMut(&[u8]) -> Op
     const UNDEFINED: u16 = 0;
     let symbol = module.symbol(number)?;
     let function = find(module.name(&symbol)?)?;
-    let own = (symbol.st_shndx != UNDEFINED).then(|| module.base.wrapping_add(symbol.st_value));
+    let own = (symbol.st_shndx != UNDEFINED).then(|| module.loaded.base.wrapping_add(symbol.st_value));
     Some((own, function))
 }

@@ -41,7 +41,7 @@ fn holding(module: &Module<'_>, slot: Slot, function: &Led, value: u64) -> Holdi
     } else if slot.binding == Binding::ByCall && module.runs(value) && Some(value) != slot.own_definition {
         let prefers_its_own = slot.own_definition.is_some_and(|own| own != function.definition);
         if prefers_its_own || any_deep_binding() { Holding::Uncertain } else { Holding::Unbound }
-    } else if slot.binding == Binding::ByCall && module.runs(module.base.wrapping_add(value)) {
+    } else if slot.binding == Binding::ByCall && module.runs(module.loaded.base.wrapping_add(value)) {
         // As in the file: the loader has mapped the module, and not relocated it yet.
         Holding::Uncertain
     } else if slot.binding == Binding::InVariable {
@@ -55,7 +55,7 @@ fn holding(module: &Module<'_>, slot: Slot, function: &Led, value: u64) -> Holdi
 pub(super) fn lead(module: &Module<'_>, definitions: &Definitions, may_protect: bool) -> Visit {
     let mut visit = Visit::of(module);
     let mut pages = Pages::new(module);
-    let is_allocator = module.holds(definitions.allocator);
+    let is_allocator = module.loaded.holds(definitions.allocator);
     let find = |strings: &[u8]| definitions.named(strings);
     visit_slots(module, find, |slot, function| {
         if is_allocator && function.is_mapping {

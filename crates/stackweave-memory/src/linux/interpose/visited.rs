@@ -41,7 +41,7 @@ pub(super) struct Visit {
 
 impl Visit {
     pub(super) fn of(module: &Module<'_>) -> Self {
-        Self { base: module.base, dynamic: module.dynamic, ..Self::default() }
+        Self { base: module.loaded.base, dynamic: module.dynamic, ..Self::default() }
     }
 
     pub(super) fn count(&mut self, slot: Slot, function: &Led) {
@@ -149,7 +149,7 @@ impl Table {
     /// passed is not looked at again. `cursor` is 0 when a walk begins.
     pub(super) fn find(&self, module: &Module<'_>, cursor: &mut usize) -> Option<&Visit> {
         let rest = self.entries().get(*cursor..)?;
-        let at = rest.iter().position(|visit| visit.base == module.base && visit.dynamic == module.dynamic)?;
+        let at = rest.iter().position(|visit| visit.base == module.loaded.base && visit.dynamic == module.dynamic)?;
         *cursor += at + 1;
         Some(&rest[at])
     }

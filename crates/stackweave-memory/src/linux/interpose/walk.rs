@@ -83,7 +83,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, walk: *mut c
     (walk.loads, walk.unloads) = (info.dlpi_adds, info.dlpi_subs);
     // SAFETY: the callback runs.
     if let Some(module) = unsafe { Module::new(info) }
-        && !module.holds(walk.definitions.loader)
+        && !module.loaded.holds(walk.definitions.loader)
         && !is_vdso(&module)
     {
         walk.visit(module);
@@ -94,7 +94,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, walk: *mut c
 fn is_vdso(module: &Module<'_>) -> bool {
     // SAFETY: no preconditions.
     let vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) };
-    vdso != 0 && module.holds(vdso)
+    vdso != 0 && module.loaded.holds(vdso)
 }
 
 impl Walk<'_> {
@@ -118,7 +118,7 @@ impl Walk<'_> {
                 slots::put_back(&module, self.definitions, may_protect);
                 return;
             }
-            let is_own = module.holds(self.definitions.own);
+            let is_own = module.loaded.holds(self.definitions.own);
             let visit_slots = if is_own { slots::go_straight } else { slots::lead };
             visit = visit_slots(&module, self.definitions, may_protect);
             if before.is_some_and(|before| before.is_writable) {

@@ -1,6 +1,9 @@
-//! What differs between processors: how a capture begins, which registers it starts from, and their
-//! DWARF numbers. One file per architecture, with the same items in each.
+//! What differs between processors: how a capture begins, which registers it starts from, their
+//! DWARF numbers, what code looks like. One file and one `_code` file per architecture, with the same items in each.
 
+#[path = "x86_64_code.rs"]
+pub(crate) mod code;
 mod x86_64;
 
+pub use x86_64::Registers;
 pub(crate) use x86_64::*;

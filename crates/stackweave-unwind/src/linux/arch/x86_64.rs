@@ -1,6 +1,7 @@
 //! x86-64: the entry stub and the registers.
 
 use core::arch::{asm, global_asm};
+use core::mem::offset_of;
 
 /// DWARF register numbers (System V ABI, x86-64 supplement, figure 3.36).
 pub(crate) mod dwarf {
@@ -13,14 +14,40 @@ pub(crate) mod dwarf {
     pub(crate) const COUNT: usize = 17;
 }
 
+/// Where a signal's context has each register, in DWARF order.
+const CONTEXT_ORDER: [libc::c_int; dwarf::COUNT] = [
+    libc::REG_RAX,
+    libc::REG_RDX,
+    libc::REG_RCX,
+    libc::REG_RBX,
+    libc::REG_RSI,
+    libc::REG_RDI,
+    libc::REG_RBP,
+    libc::REG_RSP,
+    libc::REG_R8,
+    libc::REG_R9,
+    libc::REG_R10,
+    libc::REG_R11,
+    libc::REG_R12,
+    libc::REG_R13,
+    libc::REG_R14,
+    libc::REG_R15,
+    libc::REG_RIP,
+];
+
 /// The machine's registers by DWARF number, and which of them are known.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Registers {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Registers {
     pub(crate) values: [u64; dwarf::COUNT],
     pub(crate) known: u32,
 }
 
 impl Registers {
+    /// Registers that are all known: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip.
+    pub fn all(values: [u64; dwarf::COUNT]) -> Self {
+        Self { values, known: (1 << dwarf::COUNT) - 1 }
+    }
+
     pub(crate) fn get(&self, register: usize) -> Option<u64> {
         let value = self.values.get(register)?;
         (self.known >> register & 1 != 0).then_some(*value)
@@ -35,24 +62,27 @@ impl Registers {
     }
 
     /// Only what a compact step knows.
-    pub(crate) fn partial(pc: u64, sp: u64, fp: u64) -> Self {
-        let mut registers = Self { values: [0; dwarf::COUNT], known: 0 };
+    pub fn partial(pc: u64, sp: u64, fp: u64) -> Self {
+        let mut registers = Self::default();
         registers.set(dwarf::RETURN_ADDRESS as usize, Some(pc));
         registers.set(dwarf::STACK_POINTER as usize, Some(sp));
         registers.set(dwarf::FRAME_POINTER as usize, Some(fp));
         registers
     }
 
-    pub(crate) fn pc(&self) -> u64 {
+    /// Returns the address of the code.
+    pub fn pc(&self) -> u64 {
         self.values[dwarf::RETURN_ADDRESS as usize]
     }
 
-    pub(crate) fn sp(&self) -> u64 {
+    /// Returns the stack pointer.
+    pub fn sp(&self) -> u64 {
         self.values[dwarf::STACK_POINTER as usize]
     }
 
+    /// Returns the frame pointer; 0 if it is not known.
     pub(crate) fn fp(&self) -> u64 {
-        self.values[dwarf::FRAME_POINTER as usize]
+        self.get(dwarf::FRAME_POINTER as usize).unwrap_or(0)
     }
 
     /// The registers that a signal interrupted.
@@ -60,30 +90,19 @@ impl Registers {
     /// # Safety
     /// `context` points to a `ucontext_t` that the kernel, or code imitating it, filled in.
     pub(crate) unsafe fn from_context(context: *const libc::ucontext_t) -> Self {
-        // DWARF order: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, return address.
-        const ORDER: [libc::c_int; dwarf::COUNT] = [
-            libc::REG_RAX,
-            libc::REG_RDX,
-            libc::REG_RCX,
-            libc::REG_RBX,
-            libc::REG_RSI,
-            libc::REG_RDI,
-            libc::REG_RBP,
-            libc::REG_RSP,
-            libc::REG_R8,
-            libc::REG_R9,
-            libc::REG_R10,
-            libc::REG_R11,
-            libc::REG_R12,
-            libc::REG_R13,
-            libc::REG_R14,
-            libc::REG_R15,
-            libc::REG_RIP,
-        ];
         // SAFETY: the caller vouches for the context.
         let saved = unsafe { &(*context).uc_mcontext.gregs };
-        let values = ORDER.map(|index| saved[index as usize].cast_unsigned());
-        Self { values, known: (1 << dwarf::COUNT) - 1 }
+        Self::all(CONTEXT_ORDER.map(|index| saved[index as usize].cast_unsigned()))
+    }
+
+    /// The registers in the `ucontext_t` at `address`, by `word`, which reads memory; `None` if that can't read one of them.
+    pub(crate) fn from_context_at(address: u64, mut word: impl FnMut(u64) -> Option<u64>) -> Option<Self> {
+        let saved = address.checked_add(offset_of!(libc::ucontext_t, uc_mcontext.gregs) as u64)?;
+        let mut values = [0; dwarf::COUNT];
+        for (value, index) in values.iter_mut().zip(CONTEXT_ORDER) {
+            *value = word(saved.checked_add(index as u64 * 8)?)?;
+        }
+        Some(Self::all(values))
     }
 }
 

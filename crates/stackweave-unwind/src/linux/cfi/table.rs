@@ -57,6 +57,11 @@ impl<'a> Table<'a> {
         Ok(fde.contains(pc).then_some(fde))
     }
 
+    /// Where the entry ends that covers `pc`, if one does: nowhere, at 0, if it can't be read.
+    pub(crate) fn end_of_entry(&self, pc: u64, cie: &mut Cie) -> Option<u64> {
+        self.find(pc, cie).map_or(Some(0), |fde| fde.map(|fde| fde.start.wrapping_add(fde.length)))
+    }
+
     /// The offset of the last entry in the sorted table that begins at or below `pc`.
     fn search(&self, pc: u64) -> Result<Option<usize>> {
         let Ok(key) = i32::try_from(pc.wrapping_sub(self.base).cast_signed()) else { return Ok(None) };

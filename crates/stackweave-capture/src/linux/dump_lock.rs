@@ -1,0 +1,64 @@
+//! One dump at a time, and the memory that it works in.
+//!
+//! Nobody waits: a dump that finds it locked fails. A lock whose thread is gone, as in a forked child, is free.
+
+use core::cell::UnsafeCell;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::platform::mapped_modules::MappedModules;
+use crate::platform::raw_files::SCRATCH;
+use crate::platform::tasks;
+
+/// The process and the thread that dumps; 0: none.
+static HOLDER: AtomicU64 = AtomicU64::new(0);
+static WORK: Shared = Shared(UnsafeCell::new(Work { scratch: [0; SCRATCH], modules: MappedModules::new() }));
+
+/// Static, since a handler's stack may be small.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) scratch: [u8; SCRATCH],
+    pub(crate) modules: MappedModules,
+}
+
+struct Shared(UnsafeCell<Work>);
+
+// SAFETY: only the holder of the lock touches it.
+unsafe impl Sync for Shared {}
+
+/// The right to dump, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct DumpLock {
+    holder: u64,
+    work: &'static mut Work,
+}
+
+impl DumpLock {
+    pub(crate) fn try_lock() -> Option<Self> {
+        // SAFETY: has no conditions.
+        let process = unsafe { libc::getpid() };
+        let me = u64::from(process.cast_unsigned()) << 32 | u64::from(tasks::own().cast_unsigned());
+        let now = HOLDER.load(Ordering::Relaxed);
+        if now != 0 && is_alive(process, now) {
+            return None;
+        }
+        HOLDER.compare_exchange(now, me, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        // SAFETY: there is one holder at a time, and this is it.
+        Some(Self { holder: me, work: unsafe { &mut *WORK.0.get() } })
+    }
+
+    pub(crate) fn work(&mut self) -> &mut Work {
+        self.work
+    }
+}
+
+impl Drop for DumpLock {
+    fn drop(&mut self) {
+        let _ = HOLDER.compare_exchange(self.holder, 0, Ordering::Release, Ordering::Relaxed);
+    }
+}
+
+fn is_alive(process: c_int, holder: u64) -> bool {
+    let (owner, task) = ((holder >> 32) as u32, holder as u32);
+    owner == process.cast_unsigned() && tasks::exists(process, task.cast_signed())
+}

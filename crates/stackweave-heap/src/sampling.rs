@@ -1,0 +1,106 @@
+//! What one allocation of a sample stands for.
+//!
+//! A recorder that samples records an allocation if one of its bytes is hit, where bytes are hit at random, one in `every` on
+//! average. One of `size` bytes is hit with the probability `1 - exp(-size / every)`, so each that is hit stands for as many
+//! more: the sums are right on average, for each place and each size.
+
+/// How many blocks, and how many bytes, an allocation of this size stands for, if one byte in `every` is hit. A size of 0 is
+/// hit as often as a size of 1.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+pub fn stands_for(size: u64, every: u64) -> (f64, f64) {
+    let size = size.max(1) as f64;
+    let blocks = 1.0 / -(-size / every.max(1) as f64).exp_m1();
+    (blocks, blocks * size)
+}
+
+/// What an allocation counts in a ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Weight {
+    pub(crate) blocks: u64,
+    pub(crate) bytes: u64,
+}
+
+/// How allocations are counted: as they are, or as a sample, with a binary fraction so that no estimate is rounded before it
+/// is added up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    every: u64,
+}
+
+/// The bits of the fraction. Bytes of 2^53 and more, all that were ever allocated, still fit.
+const FRACTION: u32 = 10;
+/// A greater block counts as one of this size: a word from a damaged recording must not spoil all sums.
+const MOST: u64 = 1 << 50;
+
+impl Scale {
+    pub(crate) fn new(sample_every: Option<u64>) -> Self {
+        Self { every: sample_every.map_or(0, |every| every.clamp(1, MOST)) }
+    }
+
+    #[inline]
+    pub(crate) fn weight(self, size: u64) -> Weight {
+        if self.every == 0 { Weight { blocks: 1, bytes: size.min(MOST) } } else { self.estimate(size, size) }
+    }
+
+    /// The weight of `part` bytes of an allocation of `size` bytes.
+    pub(crate) fn weight_of_part(self, size: u64, part: u64) -> Weight {
+        if self.every == 0 { Weight { blocks: 1, bytes: part.min(MOST) } } else { self.estimate(size, part) }
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and far below 2^63")]
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn estimate(self, size: u64, part: u64) -> Weight {
+        let size = size.min(MOST);
+        let (blocks, bytes) = stands_for(size, self.every);
+        let bytes = if size == 0 { bytes } else { bytes * (part.min(size) as f64 / size as f64) };
+        let fixed = |value: f64| (value * f64::from(1 << FRACTION)).round() as u64;
+        Weight { blocks: fixed(blocks), bytes: fixed(bytes) }
+    }
+
+    /// The whole number that is nearest to a sum of weights.
+    #[inline]
+    pub(crate) fn whole(self, sum: u64) -> u64 {
+        if self.every == 0 { sum } else { (sum >> FRACTION) + (sum >> (FRACTION - 1) & 1) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_block_stands_for_itself_and_a_small_one_for_all_that_were_not_hit() {
+        let (blocks, bytes) = stands_for(1 << 30, 1 << 19);
+        assert!((blocks - 1.0).abs() < 1e-9 && (bytes - f64::from(1 << 30)).abs() < 1.0);
+        let (blocks, bytes) = stands_for(64, 1 << 19);
+        assert!((bytes - f64::from((1 << 19) + 32)).abs() < 1.0, "{bytes}");
+        assert!((blocks - bytes / 64.0).abs() < 1e-6);
+        assert_eq!(stands_for(0, 100), stands_for(1, 100));
+        assert!(stands_for(5, 0).0 >= 1.0);
+    }
+
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        for scale in [Scale::new(None), Scale::new(Some(4096))] {
+            let whole = scale.whole(scale.weight(100_000).bytes);
+            let parts = [1, 9_999, 40_000, 50_000].map(|part| scale.whole(scale.weight_of_part(100_000, part).bytes));
+            assert!(whole.abs_diff(parts.iter().sum()) <= 2, "{whole} {parts:?}");
+            assert_eq!(scale.weight_of_part(100_000, 100_000), scale.weight(100_000));
+        }
+    }
+
+    #[test]
+    fn fractions_are_added_up_before_they_are_rounded() {
+        let scale = Scale::new(Some(64));
+        let one = scale.weight(64).blocks;
+        assert_eq!(scale.whole(one), 2);
+        assert_eq!(scale.whole(1000 * one), 1582);
+    }
+
+    #[test]
+    fn words_of_damaged_recordings_stay_within_bounds() {
+        for scale in [Scale::new(None), Scale::new(Some(1)), Scale::new(Some(u64::MAX))] {
+            assert!(scale.weight(u64::MAX).bytes <= 1 << 63, "{scale:?}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! An answer as the stacks of a process.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use stackweave_core::{CodeAddress, Position, SourceLocation};
+use stackweave_profile::{Frame, FrameKind};
+
+use super::report::{ReportedFrame, ReportedThread, SelfReport};
+use super::{NoReport, request_report};
+use crate::Options;
+use crate::modules::Modules;
+use crate::names::{self, Named};
+use crate::process::Process;
+use crate::stacks::{ProcessStacks, ThreadStack};
+
+/// How long a process has: it gives its threads a second.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The stacks that a process tells itself.
+pub(crate) fn stacks_of(process: Process, options: &Options) -> Result<ProcessStacks, NoReport> {
+    let mut answer = request_report(process.number, PATIENCE)?;
+    answer.keep(options);
+    let modules = Modules::of(process);
+    let addresses = answer.addresses();
+    let found = names::name(&addresses, &modules, process, options.symbolize.clone());
+    let names: HashMap<CodeAddress, Named> = addresses.into_iter().zip(found).collect();
+    let mut remarks = vec!["it may not be traced here, so it was asked, and tells this itself".to_owned()];
+    remarks.extend((answer.more > 0).then(|| format!("there are {} more threads", answer.more)));
+    Ok(ProcessStacks {
+        process: process.number,
+        command_line: process.command_line(),
+        python: None,
+        stopped_for: None,
+        threads: answer.threads.into_iter().map(|thread| named_thread(thread, &names)).collect(),
+        modules: modules.as_slice().iter().map(|module| module.module.clone()).collect(),
+        remarks,
+    })
+}
+
+impl SelfReport {
+    /// Forgets the frames that are not wanted.
+    fn keep(&mut self, options: &Options) {
+        let is_wanted = |frame: &ReportedFrame| match frame {
+            ReportedFrame::Native(_) => options.native,
+            _ => options.python,
+        };
+        self.threads.iter_mut().for_each(|thread| thread.frames.retain(is_wanted));
+    }
+
+    /// Those of its native frames, each once.
+    fn addresses(&self) -> Vec<CodeAddress> {
+        let frames = self.threads.iter().flat_map(|thread| &thread.frames);
+        let mut addresses: Vec<CodeAddress> = frames
+            .filter_map(|frame| if let ReportedFrame::Native(address) = frame { Some(*address) } else { None })
+            .collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses
+    }
+}
+
+fn named_thread(thread: ReportedThread, names: &HashMap<CodeAddress, Named>) -> ThreadStack {
+    let mut frames = Vec::with_capacity(thread.frames.len());
+    for frame in thread.frames {
+        match frame {
+            ReportedFrame::Native(address) => {
+                let there = names.get(&address).into_iter().flat_map(|there| there.iter());
+                frames.extend(there.map(|frame| Frame::clone(frame)));
+            }
+            ReportedFrame::Python(location) => frames.push(located(location)),
+            ReportedFrame::Script(text) => frames.push(named(FrameKind::Script, &text)),
+            ReportedFrame::Label(text) => frames.push(named(FrameKind::Label, &text)),
+        }
+    }
+    let ReportedThread { task, name, state, problem, .. } = thread;
+    ThreadStack { task, kernel_name: name.clone(), name, state, has_gil: None, frames, problem }
+}
+
+fn located(location: SourceLocation) -> Frame {
+    Frame {
+        qualname: location.qualname,
+        filename: Some(location.filename),
+        first_line: location.first_line,
+        position: location.position,
+        ..named(FrameKind::Python, &location.name)
+    }
+}
+
+fn named(kind: FrameKind, name: &str) -> Frame {
+    Frame {
+        kind,
+        name: name.into(),
+        qualname: None,
+        filename: None,
+        first_line: None,
+        position: Position::default(),
+        module: None,
+        is_inlined: false,
+        address: None,
+    }
+}

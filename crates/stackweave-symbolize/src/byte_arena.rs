@@ -1,0 +1,97 @@
+//! Bytes that stay in their place while more are added.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use stackweave_files::MappedFile;
+
+/// Bytes of a file: as they are there, or taken out of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Bytes {
+    /// A file's bytes.
+    Mapped(Arc<MappedFile>),
+    /// Decompressed, or read from memory.
+    Taken(Arc<[u8]>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(file) => file,
+            Self::Taken(bytes) => bytes,
+        }
+    }
+}
+
+/// A list that only grows, so that what is on it can be borrowed while more is put there.
+#[derive(Debug)]
+pub(crate) struct Arena<T> {
+    first: Link<T>,
+}
+
+type Link<T> = OnceLock<Box<Node<T>>>;
+
+#[derive(Debug)]
+struct Node<T> {
+    value: T,
+    next: Link<T>,
+}
+
+impl<T> Arena<T> {
+    pub(crate) const fn new() -> Self {
+        Self { first: OnceLock::new() }
+    }
+
+    /// Puts `value` at the end, where it stays.
+    pub(crate) fn put(&self, value: T) -> &T {
+        let mut link = &self.first;
+        let mut node = Box::new(Node { value, next: OnceLock::new() });
+        loop {
+            match link.set(node) {
+                Ok(()) => break,
+                Err(back) => node = back,
+            }
+            // It was set already, so there is a node to follow.
+            let Some(taken) = link.get() else { unreachable!("a link that can't be set is set") };
+            link = &taken.next;
+        }
+        let Some(placed) = link.get() else { unreachable!("just set") };
+        &placed.value
+    }
+}
+
+impl<T> Drop for Arena<T> {
+    /// One after the other: a long list must not be dropped by recursion.
+    fn drop(&mut self) {
+        let mut next = self.first.take();
+        while let Some(mut node) = next {
+            next = node.next.take();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_stays_while_more_comes() {
+        let arena = Arena::new();
+        let first = arena.put(String::from("first"));
+        let others: Vec<&String> = (0..10_000).map(|index| arena.put(index.to_string())).take(100).collect();
+        assert_eq!(first, "first");
+        assert_eq!(others[99], "99");
+    }
+
+    #[test]
+    fn a_long_arena_is_dropped_without_recursion() {
+        let arena = Arena::new();
+        let mut link = &arena.first;
+        for index in 0..200_000 {
+            link = &link.get_or_init(|| Box::new(Node { value: index, next: OnceLock::new() })).next;
+        }
+        drop(arena);
+    }
+}

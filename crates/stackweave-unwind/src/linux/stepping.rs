@@ -1,0 +1,67 @@
+//! One step of a walk over memory that anybody reads: this process's own, or that of another one that stands still.
+//!
+//! A walk of this process takes most of its steps by compact rules. What these can't express goes through here, as does every
+//! frame of another process.
+
+use stackweave_core::{CodeAddress, StopReason};
+
+pub use crate::platform::arch::Registers;
+use crate::platform::cfi::{Cie, Malformed, Section, Table};
+use crate::platform::general::{self, Failure};
+pub use crate::platform::without_entry::step as step_without_entry;
+
+/// Memory of the process whose frames are stepped through.
+pub trait ReadMemory {
+    /// Returns the word of a stack at `address`; `None` if it can't be read.
+    fn word(&mut self, address: u64) -> Option<u64>;
+
+    /// Returns the bytes of code at `address`, at most a page of them; `None` if not all of them can be read.
+    fn code<const N: usize>(&mut self, address: u64) -> Option<[u8; N]>;
+}
+
+/// A step to the caller of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Stepped {
+    /// The caller's registers.
+    pub registers: Registers,
+    /// The frame was a signal trampoline: its caller was interrupted, it did not call.
+    pub is_signal_frame: bool,
+}
+
+impl Stepped {
+    /// Returns where the caller is.
+    pub fn address(&self) -> CodeAddress {
+        let pc = self.registers.pc();
+        if self.is_signal_frame { CodeAddress::instruction_pointer(pc) } else { CodeAddress::return_address(pc) }
+    }
+}
+
+/// The unwind entries of a module. Their addresses are those that the module's file states.
+#[derive(Clone, Copy, Debug)]
+pub struct UnwindTable<'a>(Table<'a>);
+
+impl<'a> UnwindTable<'a> {
+    /// Returns the entries that the `.eh_frame_hdr` at `header` leads to; `None` if it leads nowhere. `segment` are the bytes of the
+    /// segment that holds both, which begins at `address`.
+    pub fn new(segment: &'a [u8], address: u64, header: u64) -> Option<Self> {
+        Table::from_header(Section { bytes: segment, address }, header).ok().map(Self)
+    }
+
+    /// Returns where the entry ends that covers `pc`, if one does.
+    pub fn end_of_entry(&self, pc: u64) -> Option<u64> {
+        self.0.end_of_entry(pc, &mut { Cie::NONE })
+    }
+
+    /// Steps from a frame at `pc` with these registers, by the entry that covers it.
+    ///
+    /// # Errors
+    /// The reason why there is no caller, or none that can be known; [`StopReason::NoUnwindEntry`] if no entry covers `pc`.
+    pub fn step(&self, pc: u64, registers: &Registers, memory: &mut impl ReadMemory) -> Result<Stepped, StopReason> {
+        let entry = self.0.find(pc, &mut { Cie::NONE }).map_err(|Malformed| StopReason::UnsupportedRule)?;
+        let entry = entry.ok_or(StopReason::NoUnwindEntry)?;
+        general::step(&self.0.section, entry.offset, pc, registers, memory).map_err(|failure| match failure {
+            Failure::MissingRegister => StopReason::UnsupportedRule,
+            Failure::Stop(reason) => reason,
+        })
+    }
+}
