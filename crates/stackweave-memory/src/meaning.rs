@@ -99,7 +99,7 @@ impl Shapes {
 
 #[cfg(test)]
 mod tests {
-    use stackweave_core::Allocator;
+    use stackweave_recording::events::{self, Allocator};
 
     use super::*;
 
@@ -115,18 +115,18 @@ mod tests {
             let wanted = Fields { act: expected, address: 0, size: 1, stack: Some(2), device: None, allocator: 7 };
             assert_eq!(fields, wanted);
         }
-        assert_eq!(act(&EventKind::FREE), Some(Act::Free));
-        assert_eq!(act(&EventKind::MUNMAP), Some(Act::Unmap));
-        assert_eq!(act(&EventKind::KEPT), Some(Act::Keep));
-        assert_eq!(act(&EventKind::MEMORY_TAG), Some(Act::Tag));
-        assert_eq!(fields_of(&EventKind::HOST_FREE, 1).unwrap().device, Some(3));
+        assert_eq!(act(&events::FREE), Some(Act::Free));
+        assert_eq!(act(&events::MUNMAP), Some(Act::Unmap));
+        assert_eq!(act(&events::KEPT), Some(Act::Keep));
+        assert_eq!(act(&events::MEMORY_TAG), Some(Act::Tag));
+        assert_eq!(fields_of(&events::HOST_FREE, 1).unwrap().device, Some(3));
         for passed_over in [
-            EventKind::SEGMENT,
-            EventKind::SEGMENT_UNMAP,
-            EventKind::HOST_FREE_COMPLETED,
-            EventKind::BLOCK_STATE,
-            EventKind::BEGIN,
-            EventKind::MEMORY_USAGE,
+            events::SEGMENT,
+            events::SEGMENT_UNMAP,
+            events::HOST_FREE_COMPLETED,
+            events::BLOCK_STATE,
+            events::BEGIN,
+            events::MEMORY_USAGE,
         ] {
             assert_eq!(act(&passed_over), None);
         }

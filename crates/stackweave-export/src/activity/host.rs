@@ -1,6 +1,7 @@
 //! What the allocator of a host tells, as it was told.
 
 use stackweave_core::{EventKind, FieldType};
+use stackweave_recording::events;
 use stackweave_recording::file::{Event, number_of};
 
 /// What an event of a host is about.
@@ -61,22 +62,22 @@ pub(crate) struct HostKind {
 impl HostKind {
     pub(crate) fn of(kind: &EventKind) -> Option<Self> {
         let known = [
-            (EventKind::HOST_ALLOCATE, Tells::Allocate),
-            (EventKind::HOST_PRESENT, Tells::Present),
-            (EventKind::HOST_FREE, Tells::Free),
-            (EventKind::HOST_FREE_REQUESTED, Tells::FreeRequested),
-            (EventKind::HOST_FREE_COMPLETED, Tells::FreeCompleted),
-            (EventKind::SEGMENT, Tells::Segment),
-            (EventKind::SEGMENT_PRESENT, Tells::SegmentPresent),
-            (EventKind::SEGMENT_MAP, Tells::SegmentMap),
-            (EventKind::SEGMENT_FREE, Tells::SegmentFree),
-            (EventKind::SEGMENT_UNMAP, Tells::SegmentUnmap),
-            (EventKind::HOST_SNAPSHOT, Tells::Snapshot),
-            (EventKind::HOST_OUT_OF_MEMORY, Tells::OutOfMemory),
-            (EventKind::HOST_ANNOTATE, Tells::Annotate),
-            (EventKind::HOST_STATE, Tells::State),
-            (EventKind::SEGMENT_STATE, Tells::SegmentState),
-            (EventKind::BLOCK_STATE, Tells::BlockState),
+            (events::HOST_ALLOCATE, Tells::Allocate),
+            (events::HOST_PRESENT, Tells::Present),
+            (events::HOST_FREE, Tells::Free),
+            (events::HOST_FREE_REQUESTED, Tells::FreeRequested),
+            (events::HOST_FREE_COMPLETED, Tells::FreeCompleted),
+            (events::SEGMENT, Tells::Segment),
+            (events::SEGMENT_PRESENT, Tells::SegmentPresent),
+            (events::SEGMENT_MAP, Tells::SegmentMap),
+            (events::SEGMENT_FREE, Tells::SegmentFree),
+            (events::SEGMENT_UNMAP, Tells::SegmentUnmap),
+            (events::HOST_SNAPSHOT, Tells::Snapshot),
+            (events::HOST_OUT_OF_MEMORY, Tells::OutOfMemory),
+            (events::HOST_ANNOTATE, Tells::Annotate),
+            (events::HOST_STATE, Tells::State),
+            (events::SEGMENT_STATE, Tells::SegmentState),
+            (events::BLOCK_STATE, Tells::BlockState),
         ];
         let is_it = |known: &EventKind| known.name == kind.name && known.role == kind.role;
         let (_, tells) = known.into_iter().find(|(known, _)| is_it(known))?;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 use stackweave_core::{EventKind, FieldType, Role};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events;
 use stackweave_recording::file::{Dictionary, Event, number_of};
 
 use crate::activity::details::Details;
@@ -186,8 +187,7 @@ impl Kind {
 }
 
 fn mark(kind: &EventKind) -> Option<&'static str> {
-    let marks =
-        [(EventKind::BEGIN_RUN, "run"), (EventKind::END_FAILED, "failed"), (EventKind::END_LEFT_OPEN, "left_open")];
+    let marks = [(events::BEGIN_RUN, "run"), (events::END_FAILED, "failed"), (events::END_LEFT_OPEN, "left_open")];
     marks.into_iter().find(|(known, _)| known.name == kind.name && known.role == kind.role).map(|(_, mark)| mark)
 }
 

@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 
-use stackweave_core::Allocator;
+use stackweave_recording::events::Allocator;
 
 use super::originals;
 use super::told::{give_back_by_another, take_by_another};

@@ -1,6 +1,7 @@
 //! Which words of an event say what about the memory of a device, by its kind.
 
 use stackweave_core::{EventKind, Field, FieldType, Role};
+use stackweave_recording::events;
 use stackweave_recording::file::{Dictionary, Event, number_of};
 
 /// What to do with the events of each kind, by number.
@@ -125,15 +126,15 @@ impl DeviceKinds {
                 DeviceEvent::OutOfMemory { device, size, free: word(kind.free), stack, pool }
             }
             What::Account => match word(kind.state) {
-                EventKind::ACCOUNT_BEGINS => DeviceEvent::AccountBegins { reason: word(kind.reason) },
-                EventKind::ACCOUNT_ENDS => DeviceEvent::AccountEnds,
+                events::ACCOUNT_BEGINS => DeviceEvent::AccountBegins { reason: word(kind.reason) },
+                events::ACCOUNT_ENDS => DeviceEvent::AccountEnds,
                 _ => return None,
             },
             What::Segment => DeviceEvent::Segment(room),
             What::Block => {
                 let flags = word(kind.flags);
                 let is = |flag: u64| flags & flag != 0;
-                let (is_allocated, is_active) = (is(EventKind::BLOCK_IS_ALLOCATED), is(EventKind::BLOCK_IS_ACTIVE));
+                let (is_allocated, is_active) = (is(events::BLOCK_IS_ALLOCATED), is(events::BLOCK_IS_ACTIVE));
                 DeviceEvent::Block { room, asked: word(kind.asked), is_allocated, is_active }
             }
         })

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use stackweave_core::{EventKind, Role};
+use stackweave_recording::events;
 use stackweave_recording::file::{Dictionary, Event, number_of};
 use stackweave_recording::{ProcessRecording, ReadError};
 use stackweave_store::ledger::{Figures, Place, Totals};
@@ -201,9 +202,9 @@ impl UsageKinds {
         let mut has_totals = false;
         for (number, kind) in dictionary.kinds().filter(|(_, kind)| kind.role == Role::Usage) {
             let known = [
-                (EventKind::MEMORY_USAGE, UsageKind::Place),
-                (EventKind::MEMORY_SIZES, UsageKind::Size),
-                (EventKind::MEMORY_TOTAL, UsageKind::Total),
+                (events::MEMORY_USAGE, UsageKind::Place),
+                (events::MEMORY_SIZES, UsageKind::Size),
+                (events::MEMORY_TOTAL, UsageKind::Total),
             ];
             let Some((_, of)) = known.into_iter().find(|(known, _)| known.name == kind.name) else { continue };
             has_totals |= matches!(of, UsageKind::Total);

@@ -1,6 +1,7 @@
 //! What an event tells about phases, by its kind.
 
 use stackweave_core::{EventKind, FieldType};
+use stackweave_recording::events;
 use stackweave_recording::file::{Dictionary, Event, number_of};
 
 use crate::aggregate::{Kinds, Seen};
@@ -66,11 +67,11 @@ pub(super) struct TimingKinds {
 impl TimingKinds {
     pub(super) fn of(dictionary: &Dictionary) -> Self {
         let known = [
-            (EventKind::BEGIN_CODE, Special::Code),
-            (EventKind::BEGIN_RUN, Special::Run),
-            (EventKind::END_FAILED, Special::Failed),
-            (EventKind::END_LEFT_OPEN, Special::LeftOpen),
-            (EventKind::UNMATCHED_POP, Special::UnmatchedPop),
+            (events::BEGIN_CODE, Special::Code),
+            (events::BEGIN_RUN, Special::Run),
+            (events::END_FAILED, Special::Failed),
+            (events::END_LEFT_OPEN, Special::LeftOpen),
+            (events::UNMATCHED_POP, Special::UnmatchedPop),
         ];
         let mut special = Box::new([None; 256]);
         for (number, kind) in dictionary.kinds() {

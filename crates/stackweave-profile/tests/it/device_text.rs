@@ -1,9 +1,10 @@
 //! What people read about the memory of devices.
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::EventKind;
 use stackweave_profile::memory::{Figures, FromBefore, MemoryQuery, MemoryReport, read_report, read_usage};
 use stackweave_profile::{AggregateOptions, HeapOptions, HeapView, Measure, aggregate, write_heap};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::Allocator;
 use stackweave_tapes::{Tape, span};
 
 use crate::common::devices::{DeviceStep, DeviceTape};

@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::EventKind;
 use stackweave_profile::{AggregateOptions, EveryMeasure, Grouping, Measure, MeasuredProfile, aggregate};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::Allocator;
 use stackweave_store::ledger::LedgerOptions;
 use stackweave_tapes::{Tape, span};
 

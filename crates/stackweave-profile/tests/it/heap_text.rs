@@ -1,9 +1,10 @@
 //! What people read about memory.
 
-use stackweave_core::{Allocator, RawFrame};
+use stackweave_core::RawFrame;
 use stackweave_profile::memory::{MemoryQuery, MemoryReport, read_report};
 use stackweave_profile::{HeapOptions, HeapView, write_heap};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::Allocator;
 use stackweave_recording::file::Start;
 use stackweave_store::ledger::LedgerOptions;
 use stackweave_tapes::Tape;

@@ -1,12 +1,13 @@
 //! Figures of memory that were computed by hand.
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::EventKind;
 use stackweave_profile::memory::{
     Figures, MemoryQuery, MemoryTimeline, MemoryUsage, TimelinePoint, UsageSource, read_history, read_timeline,
     read_usage,
 };
 use stackweave_profile::{AggregateOptions, Diff, Grouping, Measure};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::Allocator;
 use stackweave_store::ledger::LedgerOptions;
 use stackweave_tapes::{Tape, recording, span};
 

@@ -1,6 +1,7 @@
 //! The worked example of the document is what is written, and reads as it says.
 
-use stackweave_core::{CodeId, EventKind, ModuleList, Names, Position, RawFrame, SourceLocation};
+use stackweave_core::{CodeId, ModuleList, Names, Position, RawFrame, SourceLocation};
+use stackweave_recording::events;
 use stackweave_recording::file::{Encoded, Encoder, End, EndReason, Start};
 
 use crate::common::lines::lines;
@@ -40,8 +41,8 @@ fn example() -> Vec<u8> {
     let mut encoder = Encoder::new(stack_table());
     let mut file = Vec::new();
     encoder.start(&Start { pid: 7, thread: 1, stackweave_version: "0.1.0".into(), ..Start::default() }, &mut file);
-    encoder.kind(&EventKind::BEGIN).unwrap();
-    encoder.kind(&EventKind::END).unwrap();
+    encoder.kind(&events::BEGIN).unwrap();
+    encoder.kind(&events::END).unwrap();
     encoder.thread(1, 7, "main");
     let mut blocks = Encoded::default();
     encoder.events(1, &[100 << 8 | 1, frame, 350 << 8 | 2, 500 << 8 | 1, frame, 600 << 8 | 2], &Process, &mut blocks);

@@ -14,6 +14,7 @@ use std::ops::Range;
 use serde_json::Value;
 use stackweave_core::{EventKind, FieldType, Role};
 use stackweave_profile::{Frame, RecordedNames};
+use stackweave_recording::events;
 use stackweave_recording::file::{Event, number_of};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
@@ -85,7 +86,7 @@ impl Process {
             matches!(kind.role, Role::Begin | Role::Resume)
         };
         let is_told = has_begun || matches!(kind.role, Role::Instant | Role::Sample) || is_memory(kind.role);
-        let says_something = !kind.fields.is_empty() || kind.name == EventKind::END_LEFT_OPEN.name;
+        let says_something = !kind.fields.is_empty() || kind.name == events::END_LEFT_OPEN.name;
         let is_told = is_told || kind.role == Role::End && says_something && !thread.open.is_empty();
         if kind.role == Role::Tag {
             thread.tag = frame;

@@ -2,12 +2,11 @@
 
 use core::mem;
 
-use stackweave_core::EventKind;
-
 use crate::activity::{Held, Piece, Taken, Tells, Told};
 use crate::formats::pytorch::ranges::Clusters;
 use crate::formats::pytorch::segments::{Block, BlockState, Segment, filled};
 use crate::formats::pytorch::trace::{Device, Origin};
+use stackweave_recording::events;
 
 /// A step of an account.
 #[derive(Clone, Copy, Debug)]
@@ -36,15 +35,15 @@ impl Account {
         let Told { address, size, stream, pool, stack, .. } = *row;
         let mut origin = Origin { stack, stream, pool, ..Origin::default() };
         if row.tells == Tells::SegmentState {
-            origin.is_large = row.flags & EventKind::SEGMENT_IS_LARGE != 0;
-            origin.is_expandable = row.flags & EventKind::SEGMENT_GROWS != 0;
+            origin.is_large = row.flags & events::SEGMENT_IS_LARGE != 0;
+            origin.is_expandable = row.flags & events::SEGMENT_GROWS != 0;
             self.segments.push(Segment { address, size, origin, blocks: Vec::new() });
             return;
         }
         let Some(segment) = self.segments.last_mut() else { return };
         let state = match row.flags {
-            flags if flags & EventKind::BLOCK_IS_ALLOCATED != 0 => BlockState::Allocated,
-            flags if flags & EventKind::BLOCK_IS_ACTIVE != 0 => BlockState::Pending,
+            flags if flags & events::BLOCK_IS_ALLOCATED != 0 => BlockState::Allocated,
+            flags if flags & events::BLOCK_IS_ACTIVE != 0 => BlockState::Pending,
             _ => BlockState::Free,
         };
         origin.asked = row.bytes;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use stackweave_core::{EventKind, Role};
+use stackweave_core::Role;
+use stackweave_recording::events;
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use crate::activity::{Given, Held, Kinds, LiveMemory, Piece, Taken, Tells, Told, text_of};
@@ -84,12 +85,12 @@ impl Changes {
 
     fn account(&mut self, thread: u32, told: Told) -> Option<Change> {
         let (number, step) = match told.tells {
-            Tells::State if told.flags == EventKind::ACCOUNT_BEGINS => {
+            Tells::State if told.flags == events::ACCOUNT_BEGINS => {
                 self.begun += 1;
                 self.accounts.insert(thread, self.begun);
                 (self.begun, Step::Begin)
             }
-            Tells::State if told.flags == EventKind::ACCOUNT_ENDS => (self.accounts.remove(&thread)?, Step::End),
+            Tells::State if told.flags == events::ACCOUNT_ENDS => (self.accounts.remove(&thread)?, Step::End),
             Tells::State => return None,
             _ => (*self.accounts.get(&thread)?, Step::Row(told)),
         };

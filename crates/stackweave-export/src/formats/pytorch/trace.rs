@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::io;
 
-use stackweave_core::EventKind;
-
 use crate::activity::{Given, Held, LiveMemory, Piece, Taken, Tells, Told};
 use crate::formats::pytorch::account::Account;
 use crate::formats::pytorch::pickle::{Pickle, Shared};
@@ -12,6 +10,7 @@ use crate::formats::pytorch::ranges::Clusters;
 use crate::formats::pytorch::read::{Change, Memory};
 use crate::formats::pytorch::segments::{Segment, is_large};
 use crate::formats::pytorch::stacks::Stacks;
+use stackweave_recording::events;
 
 /// What is remembered of memory that is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -200,7 +199,7 @@ pub(super) fn write_pool(pool: u64, known: &mut HashMap<u64, Shared>, pickle: &m
         pickle.refer(*known);
     } else {
         // A pool of `PyTorch` has two numbers, of which one is 0.
-        let graph = pool & !EventKind::POOL_OF_GRAPH;
+        let graph = pool & !events::POOL_OF_GRAPH;
         pickle.pair(if graph == pool { [0, pool] } else { [graph, 0] });
         known.insert(pool, pickle.share());
     }

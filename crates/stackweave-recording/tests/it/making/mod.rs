@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
+use stackweave_recording::events;
 use stackweave_recording::file::{
     ClockPoint, Encoded, Encoder, End, EndReason, EventBuffer, LossReason, Lost, Mode, Start,
 };
@@ -53,7 +54,7 @@ impl Maker {
         let value = Field::new("value", FieldType::Unsigned);
         let step = EventKind { name: "step".into(), role: Role::Instant, fields: vec![value].into() };
         assert_eq!(maker.encoder.kind(&step).map(u64::from), Some(STEP));
-        assert_eq!(maker.encoder.kind(&EventKind::INSTANT_WITH).map(u64::from), Some(NOTE));
+        assert_eq!(maker.encoder.kind(&events::INSTANT_WITH).map(u64::from), Some(NOTE));
         maker
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use stackweave_core::EventKind;
+use stackweave_recording::events;
 use stackweave_recording::file::{Dictionary, Event};
 
 use crate::activity::{HostKind, Tells, Told};
@@ -71,10 +71,10 @@ impl AccountReader {
         match told.tells {
             Tells::Allocate | Tells::Present => drop(self.stacks.insert((told.device, told.address), told.stack)),
             Tells::Free | Tells::FreeCompleted => drop(self.stacks.remove(&(told.device, told.address))),
-            Tells::State if told.flags == EventKind::ACCOUNT_BEGINS => {
+            Tells::State if told.flags == events::ACCOUNT_BEGINS => {
                 self.open.insert(thread, (time_ns, BTreeMap::new()));
             }
-            Tells::State if told.flags == EventKind::ACCOUNT_ENDS => {
+            Tells::State if told.flags == events::ACCOUNT_ENDS => {
                 let (_, ended) = self.open.remove(&thread).unwrap_or_default();
                 accounts.last.extend(ended.into_iter().map(|(device, account)| ((self.process, device), account)));
             }
@@ -91,7 +91,7 @@ impl AccountReader {
         if told.tells == Tells::SegmentState {
             account.segments.push(Segment { address, size, stream, pool, flags, blocks: Vec::new() });
         } else if let Some(segment) = account.segments.last_mut() {
-            let is_free = flags & (EventKind::BLOCK_IS_ALLOCATED | EventKind::BLOCK_IS_ACTIVE) == 0;
+            let is_free = flags & (events::BLOCK_IS_ALLOCATED | events::BLOCK_IS_ACTIVE) == 0;
             let known = || self.stacks.get(&(told.device, address)).copied().unwrap_or(0);
             let stack = if told.stack != 0 || is_free { told.stack } else { known() };
             segment.blocks.push(Block { address, size, asked: told.bytes, flags, stack });
