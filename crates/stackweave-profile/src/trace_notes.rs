@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use stackweave_core::{FieldType, Role, printable};
-use stackweave_recording::file::{Event, number_of};
+use stackweave_recording::file::{RawEvent, number_of};
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use crate::aggregate::RecordedNames;
@@ -92,6 +92,6 @@ impl TraceNotes {
     }
 }
 
-fn frame_of(event: &Event<'_>, place: usize) -> u32 {
+fn frame_of(event: &RawEvent<'_>, place: usize) -> u32 {
     event.words.get(place).map_or(0, |word| number_of(*word))
 }

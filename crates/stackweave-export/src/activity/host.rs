@@ -2,7 +2,7 @@
 
 use stackweave_core::{EventKind, FieldType};
 use stackweave_recording::events;
-use stackweave_recording::file::{Event, number_of};
+use stackweave_recording::file::{RawEvent, number_of};
 
 /// What an event of a host is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl HostKind {
         })
     }
 
-    pub(crate) fn told(&self, event: &Event<'_>) -> Told {
+    pub(crate) fn told(&self, event: &RawEvent<'_>) -> Told {
         let word = |place: Option<usize>| place.and_then(|place| event.words.get(place)).copied();
         let number = |place| word(place).map_or(0, number_of);
         Told {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use stackweave_core::{EventKind, FieldType, Role};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events;
-use stackweave_recording::file::{Dictionary, Event, number_of};
+use stackweave_recording::file::{Dictionary, RawEvent, number_of};
 
 use crate::activity::details::Details;
 use crate::activity::host::{HostKind, Told};
@@ -96,29 +96,29 @@ impl Kind {
         found
     }
 
-    pub(crate) fn frame(&self, event: &Event<'_>) -> u32 {
+    pub(crate) fn frame(&self, event: &RawEvent<'_>) -> u32 {
         number(event, self.frame)
     }
 
-    pub(crate) fn caller(&self, event: &Event<'_>) -> u32 {
+    pub(crate) fn caller(&self, event: &RawEvent<'_>) -> u32 {
         number(event, self.caller)
     }
 
-    pub(crate) fn stack(&self, event: &Event<'_>) -> u32 {
+    pub(crate) fn stack(&self, event: &RawEvent<'_>) -> u32 {
         number(event, self.stack)
     }
 
-    pub(crate) fn address(&self, event: &Event<'_>) -> u64 {
+    pub(crate) fn address(&self, event: &RawEvent<'_>) -> u64 {
         word(event, self.address).unwrap_or(0)
     }
 
     /// The weight of a sample, the size of a block, or how many are open around what is open.
-    pub(crate) fn count(&self, event: &Event<'_>) -> Option<u64> {
+    pub(crate) fn count(&self, event: &RawEvent<'_>) -> Option<u64> {
         word(event, self.value.map(|(place, _)| place))
     }
 
     /// Memory that is taken, by a thread with this tag.
-    pub(crate) fn taken(&self, event: &Event<'_>, tag: u32) -> Taken {
+    pub(crate) fn taken(&self, event: &RawEvent<'_>, tag: u32) -> Taken {
         Taken {
             address: self.address(event),
             size: self.count(event).unwrap_or(0),
@@ -131,7 +131,7 @@ impl Kind {
     }
 
     /// Memory that is given back.
-    pub(crate) fn given(&self, event: &Event<'_>) -> Given {
+    pub(crate) fn given(&self, event: &RawEvent<'_>) -> Given {
         Given {
             address: self.address(event),
             size: self.count(event).unwrap_or(0),
@@ -141,11 +141,11 @@ impl Kind {
     }
 
     /// What the allocator of a host tells, if the kind is one of those.
-    pub(crate) fn told(&self, event: &Event<'_>) -> Option<Told> {
+    pub(crate) fn told(&self, event: &RawEvent<'_>) -> Option<Told> {
         Some(self.host.as_ref()?.told(event))
     }
 
-    fn held(&self, event: &Event<'_>) -> Held {
+    fn held(&self, event: &RawEvent<'_>) -> Held {
         let device = word(event, self.device).map(u64::cast_signed);
         match (self.role, device) {
             (Role::Map | Role::Unmap, Some(device)) => Held::Segment(device),
@@ -155,7 +155,7 @@ impl Kind {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counters are drawn")]
-    pub(crate) fn quantity(&self, event: &Event<'_>) -> f64 {
+    pub(crate) fn quantity(&self, event: &RawEvent<'_>) -> f64 {
         let word = self.count(event).unwrap_or(0);
         match self.value {
             Some((_, FieldType::Float)) => f64::from_bits(word),
@@ -164,7 +164,7 @@ impl Kind {
         }
     }
 
-    pub(crate) fn details(&self, event: &Event<'_>, process: &ProcessRecording) -> Details {
+    pub(crate) fn details(&self, event: &RawEvent<'_>, process: &ProcessRecording) -> Details {
         if self.others.is_empty() && event.bytes.is_none() && self.mark.is_none() {
             return Details::default();
         }
@@ -196,10 +196,10 @@ pub(crate) fn text_of(dictionary: &Dictionary, frame: u32) -> Option<&str> {
     dictionary.names(frame).first().and_then(|name| dictionary.string(name.name))
 }
 
-fn word(event: &Event<'_>, place: Option<usize>) -> Option<u64> {
+fn word(event: &RawEvent<'_>, place: Option<usize>) -> Option<u64> {
     event.words.get(place?).copied()
 }
 
-fn number(event: &Event<'_>, place: Option<usize>) -> u32 {
+fn number(event: &RawEvent<'_>, place: Option<usize>) -> u32 {
     word(event, place).map_or(0, number_of)
 }

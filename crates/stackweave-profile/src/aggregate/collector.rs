@@ -5,7 +5,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use stackweave_recording::file::{Event, EventBuffer, Lost};
+use stackweave_recording::file::{EventBuffer, Lost, RawEvent};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 use stackweave_store::ledger::Figures;
 
@@ -169,14 +169,14 @@ impl<'a> Collector<'a> {
         self.threads[place] = thread;
     }
 
-    fn one(&mut self, number: u32, event: &Event<'_>) {
+    fn one(&mut self, number: u32, event: &RawEvent<'_>) {
         let place = self.place_of(number);
         let mut thread = core::mem::take(&mut self.threads[place]);
         self.event(&mut thread, event);
         self.threads[place] = thread;
     }
 
-    fn event(&mut self, thread: &mut Thread, event: &Event<'_>) {
+    fn event(&mut self, thread: &mut Thread, event: &RawEvent<'_>) {
         let seen = self.kinds.see(event);
         let time = self.process.timeline().nanoseconds(event.ticks);
         let is_inside = self.range.contains(&time);

@@ -1,7 +1,7 @@
 //! Which words of an event a profile needs, by its kind.
 
 use stackweave_core::{EventKind, FieldType, Role};
-use stackweave_recording::file::{Dictionary, Event, number_of};
+use stackweave_recording::file::{Dictionary, RawEvent, number_of};
 
 /// What to do with the events of each kind, by number.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Kinds {
     }
 
     /// What an event of that section means.
-    pub fn see(&self, event: &Event<'_>) -> Seen {
+    pub fn see(&self, event: &RawEvent<'_>) -> Seen {
         let kind = self.0[usize::from(event.kind)];
         let word = |place: u8| event.words.get(usize::from(place)).copied();
         let number = |place: u8| word(place).map_or(0, number_of);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use stackweave_core::EventKind;
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::Event;
+use stackweave_recording::file::RawEvent;
 use stackweave_store::ledger::Totals;
 
 use crate::aggregate::collector::{Collected, GroupCosts};
@@ -88,7 +88,7 @@ impl MemoryCosts {
     }
 
     /// Whether this event is of memory, and what it says, if that is counted here.
-    pub(crate) fn see(&self, event: &Event<'_>) -> Option<MemoryEvent> {
+    pub(crate) fn see(&self, event: &RawEvent<'_>) -> Option<MemoryEvent> {
         match self {
             Self::Counted(kinds) => kinds.see(event),
             Self::Replayed(replay) => replay.see(event),

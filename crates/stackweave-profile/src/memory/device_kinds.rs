@@ -2,7 +2,7 @@
 
 use stackweave_core::{EventKind, Field, FieldType, Role};
 use stackweave_recording::events;
-use stackweave_recording::file::{Dictionary, Event, number_of};
+use stackweave_recording::file::{Dictionary, RawEvent, number_of};
 
 /// What to do with the events of each kind, by number.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl DeviceKinds {
     }
 
     /// What an event of that section says; `None` if it is not about a device.
-    pub(super) fn see(&self, event: &Event<'_>) -> Option<DeviceEvent> {
+    pub(super) fn see(&self, event: &RawEvent<'_>) -> Option<DeviceEvent> {
         let kind = self.0[usize::from(event.kind)]?;
         let word = |place: u8| event.words.get(usize::from(place)).copied().unwrap_or(0);
         let (address, size, pool) = (word(kind.address), word(kind.size), word(kind.pool));

@@ -1,7 +1,7 @@
 //! Which words of an event say what about memory, by its kind.
 
 use stackweave_core::{EventKind, FieldType, Role};
-use stackweave_recording::file::{Dictionary, Event, number_of};
+use stackweave_recording::file::{Dictionary, RawEvent, number_of};
 
 /// What to do with the events of each kind, by number.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl MemoryKinds {
     }
 
     /// What an event of that section says about memory; `None` if it says nothing.
-    pub fn see(&self, event: &Event<'_>) -> Option<MemoryEvent> {
+    pub fn see(&self, event: &RawEvent<'_>) -> Option<MemoryEvent> {
         let kind = self.0[usize::from(event.kind)];
         let word = |place: u8| event.words.get(usize::from(place)).copied().unwrap_or(0);
         let number = |place: u8| number_of(word(place));

@@ -5,7 +5,7 @@
 
 use stackweave_core::EventKind;
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::Event;
+use stackweave_recording::file::RawEvent;
 use stackweave_store::ledger::{Figures, Ledger, LedgerOptions, Place, Totals};
 
 use super::figures::{add, since};
@@ -97,7 +97,7 @@ impl Replay {
     }
 
     /// What an event says about memory.
-    pub fn see(&self, event: &Event<'_>) -> Option<MemoryEvent> {
+    pub fn see(&self, event: &RawEvent<'_>) -> Option<MemoryEvent> {
         self.kinds.see(event)
     }
 

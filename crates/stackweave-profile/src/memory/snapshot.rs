@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use stackweave_core::{EventKind, Role};
 use stackweave_recording::events;
-use stackweave_recording::file::{Dictionary, Event, number_of};
+use stackweave_recording::file::{Dictionary, RawEvent, number_of};
 use stackweave_recording::{ProcessRecording, ReadError};
 use stackweave_store::ledger::{Figures, Place, Totals};
 
@@ -115,7 +115,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn event(&mut self, kinds: &UsageKinds, event: &Event<'_>) -> ControlFlow<()> {
+    fn event(&mut self, kinds: &UsageKinds, event: &RawEvent<'_>) -> ControlFlow<()> {
         let Some((kind, row)) = &kinds.kinds[usize::from(event.kind)] else { return ControlFlow::Continue(()) };
         let word = |at: Option<usize>| at.and_then(|at| event.words.get(at)).copied().unwrap_or(0);
         let number = word(row.snapshot);
@@ -242,7 +242,7 @@ impl Columns {
         }
     }
 
-    fn figures(&self, event: &Event<'_>) -> Figures {
+    fn figures(&self, event: &RawEvent<'_>) -> Figures {
         let values = self.figures.map(|at| at.and_then(|at| event.words.get(at)).copied().unwrap_or(0));
         let [allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes] = values;
         Figures { allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
 use stackweave_core::{EventKind, FieldType, Role};
-use stackweave_recording::file::{Dictionary, Event, number_of};
+use stackweave_recording::file::{Dictionary, RawEvent, number_of};
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use super::kinds::MemoryKinds;
@@ -143,7 +143,7 @@ impl Counters {
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a negative number of bytes is none")]
-    pub(super) fn see(&self, event: &Event<'_>) -> Option<(u32, u64)> {
+    pub(super) fn see(&self, event: &RawEvent<'_>) -> Option<(u32, u64)> {
         let (frame, value) = self.kinds.get(&event.kind)?;
         let frame = number_of(*event.words.get(*frame)?);
         Some((frame, f64::from_bits(*event.words.get(*value)?) as u64))

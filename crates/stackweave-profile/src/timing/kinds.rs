@@ -2,7 +2,7 @@
 
 use stackweave_core::{EventKind, FieldType};
 use stackweave_recording::events;
-use stackweave_recording::file::{Dictionary, Event, number_of};
+use stackweave_recording::file::{Dictionary, RawEvent, number_of};
 
 use crate::aggregate::{Kinds, Seen};
 
@@ -81,7 +81,7 @@ impl TimingKinds {
         Self { kinds: Kinds::of(dictionary), special }
     }
 
-    pub(super) fn tell<'a>(&self, event: &Event<'a>) -> Told<'a> {
+    pub(super) fn tell<'a>(&self, event: &RawEvent<'a>) -> Told<'a> {
         let special = self.special[usize::from(event.kind)];
         let details = event.bytes.unwrap_or_default();
         let word = |place: usize| event.words.get(place).copied().unwrap_or(0);

@@ -5,7 +5,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use stackweave_recording::file::Event;
+use stackweave_recording::file::RawEvent;
 use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_recording::{ProcessRecording, ReadError};
 
@@ -110,7 +110,7 @@ struct Phase {
 }
 
 impl Walk<'_> {
-    fn event(&mut self, thread: &mut Thread, event: &Event<'_>) {
+    fn event(&mut self, thread: &mut Thread, event: &RawEvent<'_>) {
         let told = self.kinds.tell(event);
         let is_open = matches!(told, Told::Open { .. });
         if !is_open && thread.open.was_told() {

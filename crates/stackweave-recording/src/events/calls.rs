@@ -28,3 +28,12 @@ family! { "Calls" {
     /// Something happened to the tracer so often, as the frame says.
     TRACE_NOTE = "trace-note": Instant(FRAME, COUNT);
 } }
+
+/// What an object is called from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The label with the name: the number of a frame.
+    pub frame: u32,
+    /// The address of the object.
+    pub object: u64,
+}

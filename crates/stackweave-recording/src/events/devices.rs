@@ -2,7 +2,11 @@
 //!
 //! Segments are where a host's blocks lie: they are not counted.
 
+use stackweave_core::{EventKind, Field};
+
 use super::declare::family;
+use super::fields::{DEVICE, FLAGS, POOL, REASON, REQUESTED, SIZE, STATE, STREAM};
+use super::layout::{Form, Layout, is_called_as};
 
 /// In the number of a pool: it is that of a graph, whose number is the rest.
 pub const POOL_OF_GRAPH: u64 = 1 << 63;
@@ -53,3 +57,137 @@ family! { "Device memory" {
     /// A block in an account, behind its segment, with its real size.
     BLOCK_STATE = "block-state": State(ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL, REQUESTED, FLAGS);
 } }
+
+/// What the allocator of a host does with a block or a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the kind that it is called, which is described where it is declared")]
+pub enum HostAction {
+    Allocate,
+    Present,
+    Free,
+    FreeRequested,
+    FreeCompleted,
+    Segment,
+    SegmentPresent,
+    SegmentMap,
+    SegmentFree,
+    SegmentUnmap,
+}
+
+impl HostAction {
+    pub(super) fn of(kind: &EventKind) -> Option<Self> {
+        let known = [
+            (&HOST_ALLOCATE, Self::Allocate),
+            (&HOST_PRESENT, Self::Present),
+            (&HOST_FREE, Self::Free),
+            (&HOST_FREE_REQUESTED, Self::FreeRequested),
+            (&HOST_FREE_COMPLETED, Self::FreeCompleted),
+            (&SEGMENT, Self::Segment),
+            (&SEGMENT_PRESENT, Self::SegmentPresent),
+            (&SEGMENT_MAP, Self::SegmentMap),
+            (&SEGMENT_FREE, Self::SegmentFree),
+            (&SEGMENT_UNMAP, Self::SegmentUnmap),
+        ];
+        known.into_iter().find(|(known, _)| is_called_as(kind, known)).map(|(_, action)| action)
+    }
+}
+
+/// A row of the account that the allocator of a host gives of all that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The account begins.
+    Begin {
+        /// Why it is written: see [`REASON`](super::fields::REASON).
+        reason: u64,
+    },
+    /// It ends.
+    End,
+    /// A segment.
+    Segment(StateRow),
+    /// A block in the segment before it.
+    Block(StateRow),
+    /// Something that this reader does not know.
+    Other,
+}
+
+/// A segment or a block in an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateRow {
+    /// The device.
+    pub device: i64,
+    /// Where it begins.
+    pub address: u64,
+    /// How many bytes.
+    pub size: u64,
+    /// How many bytes of a block were requested.
+    pub requested: u64,
+    /// The number of the stack; 0 if none was recorded.
+    pub stack: u32,
+    /// The stream that it is used on.
+    pub stream: u64,
+    /// The pool that it belongs to.
+    pub pool: u64,
+    /// As in the file: see [`SEGMENT_IS_LARGE`] and those behind it.
+    pub flags: u64,
+}
+
+pub(super) const ACCOUNT_FIELDS: &[Field] = &[STATE, REASON];
+pub(super) const ROW_FIELDS: &[Field] = &[SIZE, DEVICE, STREAM, POOL, FLAGS, REQUESTED];
+
+pub(super) fn state_form(kind: &EventKind) -> Form {
+    let known =
+        [(&HOST_STATE, Form::AccountState), (&SEGMENT_STATE, Form::SegmentState), (&BLOCK_STATE, Form::BlockState)];
+    let found = known.into_iter().find(|(known, _)| is_called_as(kind, known));
+    found.map_or(Form::OtherState, |(_, form)| form)
+}
+
+impl State {
+    #[inline]
+    pub(super) fn decode(layout: &Layout, words: &[u64]) -> Self {
+        let [state, reason, ..] = layout.named;
+        match layout.form {
+            Form::SegmentState => Self::Segment(StateRow::decode(layout, words)),
+            Form::BlockState => Self::Block(StateRow::decode(layout, words)),
+            Form::AccountState if state.word(words) == ACCOUNT_BEGINS => Self::Begin { reason: reason.word(words) },
+            Form::AccountState if state.word(words) == ACCOUNT_ENDS => Self::End,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl StateRow {
+    #[inline]
+    fn decode(layout: &Layout, words: &[u64]) -> Self {
+        let [size, device, stream, pool, flags, requested, ..] = layout.named;
+        Self {
+            device: device.device(words),
+            address: layout.address.word(words),
+            size: size.word(words),
+            requested: requested.word(words),
+            stack: layout.stack.number(words),
+            stream: stream.word(words),
+            pool: pool.word(words),
+            flags: flags.word(words),
+        }
+    }
+
+    /// Returns whether a segment is for large blocks.
+    pub const fn is_large(&self) -> bool {
+        self.flags & SEGMENT_IS_LARGE != 0
+    }
+
+    /// Returns whether a segment may grow.
+    pub const fn grows(&self) -> bool {
+        self.flags & SEGMENT_GROWS != 0
+    }
+
+    /// Returns whether a block belongs to the program.
+    pub const fn is_allocated(&self) -> bool {
+        self.flags & BLOCK_IS_ALLOCATED != 0
+    }
+
+    /// Returns whether the program or a device uses a block.
+    pub const fn is_active(&self) -> bool {
+        self.flags & BLOCK_IS_ACTIVE != 0
+    }
+}

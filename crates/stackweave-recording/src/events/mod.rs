@@ -16,10 +16,13 @@ mod allocations;
 mod calls;
 mod counters;
 mod declare;
+mod decoder;
 mod devices;
 pub mod fields;
 mod instants;
+mod layout;
 mod mappings;
+mod memory;
 mod phases;
 mod samples;
 mod usage;
@@ -27,23 +30,85 @@ mod usage;
 use stackweave_core::EventKind;
 
 pub use allocations::{ALLOCATE, Allocator, FREE, FREE_AT, KEPT, MEMORY_TAG};
-pub use calls::{C_CALL, CALL, DEMOTED, GC, GC_END, GENERATOR, NAME, OPEN, RAISE, RESUME, TRACE_NOTE, YIELD};
-pub use counters::COUNTER;
+pub use calls::{C_CALL, CALL, DEMOTED, GC, GC_END, GENERATOR, NAME, Name, OPEN, RAISE, RESUME, TRACE_NOTE, YIELD};
+pub use counters::{COUNTER, Counter};
 pub use declare::{DeclaredKind, Family};
+pub use decoder::Decoder;
 pub use devices::{
     ACCOUNT_BEGINS, ACCOUNT_ENDS, BLOCK_IS_ACTIVE, BLOCK_IS_ALLOCATED, BLOCK_STATE, HOST_ALLOCATE, HOST_ANNOTATE,
     HOST_FREE, HOST_FREE_COMPLETED, HOST_FREE_REQUESTED, HOST_OUT_OF_MEMORY, HOST_PRESENT, HOST_SNAPSHOT, HOST_STATE,
-    POOL_OF_GRAPH, SEGMENT, SEGMENT_FREE, SEGMENT_GROWS, SEGMENT_IS_LARGE, SEGMENT_MAP, SEGMENT_PRESENT, SEGMENT_STATE,
-    SEGMENT_UNMAP,
+    HostAction, POOL_OF_GRAPH, SEGMENT, SEGMENT_FREE, SEGMENT_GROWS, SEGMENT_IS_LARGE, SEGMENT_MAP, SEGMENT_PRESENT,
+    SEGMENT_STATE, SEGMENT_UNMAP, State, StateRow,
 };
-pub use instants::{INSTANT, INSTANT_WITH};
+pub use instants::{About, INSTANT, INSTANT_WITH, Instant, OutOfMemory};
+pub use layout::{HeapChange, Layout, Slot};
 pub use mappings::MUNMAP;
+pub use memory::{Memory, Region};
 pub use phases::{
-    BEGIN, BEGIN_AT, BEGIN_CODE, BEGIN_RUN, BEGIN_WITH, END, END_FAILED, END_LEFT_OPEN, END_WITH, STILL_OPEN, TIMING,
-    UNMATCHED_POP,
+    BEGIN, BEGIN_AT, BEGIN_CODE, BEGIN_RUN, BEGIN_WITH, Begin, END, END_FAILED, END_LEFT_OPEN, END_WITH, End, Ending,
+    Open, STILL_OPEN, TIMING, UNMATCHED_POP,
 };
-pub use samples::SAMPLE;
-pub use usage::{MEMORY_SIZES, MEMORY_TOTAL, MEMORY_USAGE};
+pub use samples::{SAMPLE, Sample};
+pub use usage::{MEMORY_SIZES, MEMORY_TOTAL, MEMORY_USAGE, Usage, UsageRow};
+
+/// What an event means. Frames and stacks are numbers of the section.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event<'a> {
+    /// Something begins, inside what the thread has open.
+    Begin(Begin<'a>),
+    /// Something is open that began before.
+    Open(Open),
+    /// What the thread began last ends.
+    End(End<'a>),
+    /// An object has a name from now on.
+    Name(Name),
+    /// Something happens.
+    Instant(Instant),
+    /// A quantity changes.
+    Counter(Counter),
+    /// A thread was on a stack.
+    Sample(Sample),
+    /// Memory is allocated, mapped, or reserved for blocks of a device.
+    Allocate(Memory),
+    /// Memory is freed, unmapped, or released.
+    Free(Memory),
+    /// What was freed may be allocated again: nothing changes in what is live.
+    Complete(Memory),
+    /// What the thread freed last is not freed after all.
+    Keep {
+        /// Where it begins.
+        address: u64,
+    },
+    /// What the thread allocates from now on has this tag.
+    Tag {
+        /// The label: the number of a frame; 0 for none.
+        frame: u32,
+    },
+    /// A row of an allocator's account of all that it has.
+    State(State),
+    /// Figures of a snapshot.
+    Usage(Usage),
+    /// An event whose kind is not declared: its declaration was lost.
+    Other,
+}
+
+impl Event<'_> {
+    /// Returns whether it changes what is live, or which tag that has. Segments are not counted.
+    #[inline]
+    pub const fn changes_heap(&self) -> bool {
+        match self {
+            Self::Allocate(memory) | Self::Free(memory) => !matches!(memory.region, Region::Segment(_)),
+            Self::Keep { .. } | Self::Tag { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Returns whether it says what a thread does at a time: it begins, is open, ends, or is seen in a sample.
+    #[inline]
+    pub const fn is_of_time(&self) -> bool {
+        matches!(self, Self::Begin(_) | Self::Open(_) | Self::End(_) | Self::Sample(_))
+    }
+}
 
 /// The kinds that every recorder has, in the order of their numbers.
 pub const BUILT_IN: [EventKind; 10] =

@@ -2,7 +2,7 @@
 
 use stackweave_core::{EventKind, Field, FieldType, Role};
 
-use super::transpose::RawEvent;
+use super::transpose::LaneEvent;
 use crate::events;
 use crate::events::fields::{DEPTH, FRAME};
 use crate::read::{Ended, OpenStack};
@@ -70,7 +70,7 @@ enum Step {
 
 impl Nesting {
     #[inline]
-    pub(super) fn add(&mut self, doing: Doing, event: &RawEvent<'_>) {
+    pub(super) fn add(&mut self, doing: Doing, event: &LaneEvent<'_>) {
         let word = |place: usize| event.fields.get(place).copied().unwrap_or(0);
         match (doing, self.steps.last_mut()) {
             (Doing::Begin { place, is_call }, _) => {

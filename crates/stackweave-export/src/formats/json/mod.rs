@@ -15,7 +15,7 @@ use serde_json::Value;
 use stackweave_core::{EventKind, FieldType, Role};
 use stackweave_profile::{Frame, RecordedNames};
 use stackweave_recording::events;
-use stackweave_recording::file::{Event, number_of};
+use stackweave_recording::file::{RawEvent, number_of};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use self::definitions::{Definitions, write_stack_number};
@@ -285,13 +285,13 @@ fn is_memory(role: Role) -> bool {
 }
 
 /// The number that the first field of this type has; 0 if there is none.
-fn number(kind: &EventKind, event: &Event<'_>, of: FieldType) -> u32 {
+fn number(kind: &EventKind, event: &RawEvent<'_>, of: FieldType) -> u32 {
     let word = kind.position_of(of).and_then(|place| event.words.get(place));
     word.map_or(0, |word| number_of(*word))
 }
 
 /// The object of spans that have one.
-fn object(kind: &EventKind, event: &Event<'_>) -> Option<u64> {
+fn object(kind: &EventKind, event: &RawEvent<'_>) -> Option<u64> {
     let has_object = matches!(kind.role, Role::Begin | Role::Resume | Role::Open | Role::Name);
     let place = kind.position_of(FieldType::Address).filter(|_| has_object)?;
     event.words.get(place).copied().filter(|object| *object != 0)

@@ -1,7 +1,7 @@
 //! What a thread has open while its events are read.
 
 use stackweave_core::{EventKind, FieldType};
-use stackweave_recording::file::Event;
+use stackweave_recording::file::RawEvent;
 use stackweave_recording::read::OpenStack;
 
 /// A place in the program.
@@ -37,7 +37,7 @@ impl Thread {
     }
 
     /// Something is open. Whether it has to be begun: then all is ended that was open in its place.
-    pub(super) fn open(&mut self, frame: u32, kind: &EventKind, event: &Event<'_>) -> bool {
+    pub(super) fn open(&mut self, frame: u32, kind: &EventKind, event: &RawEvent<'_>) -> bool {
         let depth = depth(kind, event);
         while self.losses.last().is_some_and(|lost| event.ticks > *lost) {
             self.losses.pop();
@@ -72,6 +72,6 @@ impl Thread {
 }
 
 /// How many are open around what is open.
-pub(super) fn depth(kind: &EventKind, event: &Event<'_>) -> u64 {
+pub(super) fn depth(kind: &EventKind, event: &RawEvent<'_>) -> u64 {
     kind.position_of(FieldType::Unsigned).and_then(|place| event.words.get(place)).copied().unwrap_or(0)
 }

@@ -169,7 +169,7 @@ pub(crate) fn open_bytes(bytes: &[u8]) -> Result<Recording, stackweave_recording
 }
 
 /// The value of a step; the largest number for a note.
-pub(crate) fn value_of(process: &ProcessRecording, event: &stackweave_recording::file::Event<'_>) -> u64 {
+pub(crate) fn value_of(process: &ProcessRecording, event: &stackweave_recording::file::RawEvent<'_>) -> u64 {
     match u64::from(event.kind) {
         STEP => event.words[0],
         NOTE => {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use stackweave_recording::events;
-use stackweave_recording::file::{Dictionary, Event};
+use stackweave_recording::file::{Dictionary, RawEvent};
 
 use crate::activity::{HostKind, Tells, Told};
 
@@ -66,7 +66,7 @@ impl AccountReader {
     }
 
     /// An event of the process.
-    pub(super) fn see(&mut self, (thread, time_ns): (u32, u64), event: &Event<'_>, accounts: &mut Accounts) {
+    pub(super) fn see(&mut self, (thread, time_ns): (u32, u64), event: &RawEvent<'_>, accounts: &mut Accounts) {
         let Some(told) = self.kinds.get(&event.kind).map(|kind| kind.told(event)) else { return };
         match told.tells {
             Tells::Allocate | Tells::Present => drop(self.stacks.insert((told.device, told.address), told.stack)),
