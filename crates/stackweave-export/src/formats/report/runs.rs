@@ -27,8 +27,7 @@ pub(super) fn write(
     blocks: &mut Blocks<'_>,
 ) -> Result<Runs, ExportError> {
     let mut runs = Runs { block: Value::Null, problems: Vec::new() };
-    let mut kinds = source.processes().iter().flat_map(|process| process.dictionary().kinds());
-    if !kinds.any(|(_, kind)| kind.name == events::BEGIN_RUN.name) {
+    if !source.processes().iter().any(|process| process.dictionary().declares(&events::BEGIN_RUN)) {
         return Ok(runs);
     }
     let report = source.timing()?;
