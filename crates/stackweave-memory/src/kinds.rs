@@ -8,7 +8,7 @@ use crate::options::Mode;
 
 /// The kinds of a memory recorder, as numbers of its recording.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "each is the event that it is called, as stackweave-core describes it")]
+#[expect(missing_docs, reason = "each is the event that it is called, as stackweave-recording declares it")]
 pub struct MemoryKinds {
     /// By the number of the [`Allocator`].
     pub allocators: [KindNumber; Allocator::ALL.len()],

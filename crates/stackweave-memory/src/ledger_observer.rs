@@ -16,8 +16,8 @@ use stackweave_store::ledger::{LedgerOptions, Totals};
 
 use crate::books::Books;
 use crate::curve::Curve;
+use crate::event_layout::{Shape, Shapes};
 use crate::foreign_hooks::ForeignHooks;
-use crate::meaning::{Shape, Shapes};
 use crate::merge::Buffers;
 use crate::options::{MemoryOptions, Mode};
 use crate::platform;
@@ -221,7 +221,7 @@ fn pause_after(snapshots: u64) -> Duration {
 impl Observer for LedgerObserver {
     fn kind(&mut self, number: KindNumber, kind: &EventKind) {
         let allocator = label(&kind.name, "", 0).map_or(0, |label| self.books.labels.number(label.to_bits()));
-        self.shapes.tell(number, Shape::of(kind, allocator));
+        self.shapes.add(number, Shape::of(kind, allocator));
         let known = [events::MEMORY_USAGE, events::MEMORY_SIZES, events::MEMORY_TOTAL];
         for (slot, known) in self.usage.iter_mut().zip(known) {
             if *kind == known {

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::mem;
 
-use crate::meaning::{Shape, Shapes};
+use crate::event_layout::{Shape, Shapes};
 
 /// 64 MiB.
 const MOST_WORDS: usize = 8 << 20;
@@ -167,7 +167,7 @@ mod tests {
         let recorder = Recorder::start(Options::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
         let mut shapes = Shapes::default();
         for kind in events::BUILT_IN {
-            shapes.tell(recorder.register(kind.clone()).unwrap(), Shape::of(&kind, 1));
+            shapes.add(recorder.register(kind.clone()).unwrap(), Shape::of(&kind, 1));
         }
         let [free, with] = [events::FREE, events::BEGIN_WITH].map(|kind| recorder.register(kind).unwrap());
         (shapes, free, with)
