@@ -209,8 +209,8 @@ fn replayed(recording: &Recording, device: i64) -> BTreeMap<u64, u64> {
     let mut replay = Replay::new(process, None);
     let mut live = BTreeMap::new();
     let told = process.visit_in_time_order(None, &mut |_| {}, &mut |timed| {
-        if let Some(event) = replay.see(&timed.event) {
-            replay.tell(timed.event.ticks, timed.thread, event);
+        if let Some(event) = replay.decode(&timed.event) {
+            replay.add(timed.event.ticks, timed.thread, &event);
             live.insert(u64::try_from(timed.time_ns).unwrap(), replay.live_bytes(device));
         }
         ControlFlow::Continue(())
