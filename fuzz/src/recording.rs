@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use stackweave_core::{EventKind, FieldType, Role};
-use stackweave_recording::file::{BlockHeader, Event, SYNC};
+use stackweave_recording::file::{BlockHeader, RawEvent, SYNC};
 use stackweave_recording::read::OpenStack;
 use stackweave_recording::{Recording, merge};
 
@@ -60,7 +60,7 @@ fn visited(recording: &Recording) -> u64 {
 }
 
 /// Begins and ends as readers do it: what is known never gets more than was told, whatever depths are told.
-fn nest(open: &mut OpenStack<u64>, kind: &EventKind, event: &Event<'_>) {
+fn nest(open: &mut OpenStack<u64>, kind: &EventKind, event: &RawEvent<'_>) {
     let word = |of| kind.position_of(of).and_then(|place| event.words.get(place)).copied().unwrap_or(0);
     let (frame, depth) = (word(FieldType::Frame), word(FieldType::Unsigned));
     if kind.role != Role::Open || !open.goes_on(depth) {

@@ -1,7 +1,8 @@
 //! What happens in a program, as recorders write it down and exports read it.
 //!
 //! Kinds of events are declared, not built in: a recording says for each kind what it is called, what it means in a
-//! profile ([`Role`]) and which values it carries. So a reader that has never heard of a kind still reads it.
+//! profile ([`Role`]) and which values it carries. So a reader that has never heard of a kind still reads it. The kinds
+//! themselves are declared in `events` of `stackweave-recording`.
 
 use core::fmt;
 use std::borrow::Cow;
@@ -198,45 +199,11 @@ impl EventKind {
     /// The most fields a kind may have.
     pub const MAX_FIELDS: usize = 16;
 
-    /// Something begins: `begin(frame)`.
-    pub const BEGIN: Self = Self::known("begin", Role::Begin, const { &[FRAME] });
-    /// The same, with the stack that it began on.
-    pub const BEGIN_AT: Self = Self::known("begin-at", Role::Begin, const { &[FRAME, STACK] });
-    /// The same, with what its caller has to say about it, as a JSON object.
-    pub const BEGIN_WITH: Self = Self::known("begin-with", Role::Begin, const { &[FRAME, STACK, DETAILS] });
-    /// What began last ends: `end()`.
-    pub const END: Self = Self::known("end", Role::End, const { &[] });
-    /// Something happens: `instant(frame, stack)`.
-    pub const INSTANT: Self = Self::known("instant", Role::Instant, const { &[FRAME, STACK] });
-    /// The same, with what its caller has to say about it, as a JSON object.
-    pub const INSTANT_WITH: Self = Self::known("instant-with", Role::Instant, const { &[FRAME, STACK, DETAILS] });
-    /// A quantity changes: `counter(frame, value)`.
-    pub const COUNTER: Self =
-        Self::known("counter", Role::Counter, const { &[FRAME, Field::new("value", FieldType::Float)] });
-    /// A stack was seen: `sample(stack, weight)`.
-    pub const SAMPLE: Self =
-        Self::known("sample", Role::Sample, const { &[STACK, Field::new("weight", FieldType::Signed)] });
-    /// Memory is taken: `allocate(address, size, stack)`.
-    pub const ALLOCATE: Self =
-        Self::known("allocate", Role::Allocate, const { &[ADDRESS, Field::new("size", FieldType::Unsigned), STACK] });
-    /// Memory is given back: `free(address)`.
-    pub const FREE: Self = Self::known("free", Role::Free, const { &[ADDRESS] });
+    /// The device that stands for the process's own memory.
+    pub const OWN_DEVICE: i64 = -1;
 
-    /// The kinds above, in their order.
-    pub const BUILT_IN: [Self; 10] = [
-        Self::BEGIN,
-        Self::BEGIN_AT,
-        Self::BEGIN_WITH,
-        Self::END,
-        Self::INSTANT,
-        Self::INSTANT_WITH,
-        Self::COUNTER,
-        Self::SAMPLE,
-        Self::ALLOCATE,
-        Self::FREE,
-    ];
-
-    pub(crate) const fn known(name: &'static str, role: Role, fields: &'static [Field]) -> Self {
+    /// Returns a kind of this name, role and fields.
+    pub const fn new(name: &'static str, role: Role, fields: &'static [Field]) -> Self {
         Self { name: Cow::Borrowed(name), role, fields: Cow::Borrowed(fields) }
     }
 
@@ -262,11 +229,6 @@ impl EventKind {
     }
 }
 
-pub(crate) const FRAME: Field = Field::new("frame", FieldType::Frame);
-pub(crate) const STACK: Field = Field::new("stack", FieldType::Stack);
-pub(crate) const ADDRESS: Field = Field::new("address", FieldType::Address);
-pub(crate) const DETAILS: Field = Field::new("details", FieldType::Bytes);
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,18 +240,22 @@ mod tests {
         assert_eq!((Role::from_number(0), FieldType::from_number(10)), (None, None));
     }
 
+    const FRAME: Field = Field::new("frame", FieldType::Frame);
+    const DETAILS: Field = Field::new("details", FieldType::Bytes);
+
     #[test]
     fn words_do_not_count_the_bytes_at_the_end() {
-        assert_eq!((EventKind::BEGIN.words(), EventKind::BEGIN_WITH.words(), EventKind::END.words()), (1, 2, 0));
-        assert!(EventKind::INSTANT_WITH.has_bytes() && !EventKind::ALLOCATE.has_bytes());
-        assert_eq!(EventKind::ALLOCATE.position_of(FieldType::Stack), Some(2));
+        let with = EventKind::new("with", Role::Begin, const { &[FRAME, DETAILS] });
+        let end = EventKind::new("end", Role::End, &[]);
+        assert_eq!((with.words(), end.words()), (1, 0));
+        assert!(with.has_bytes() && !end.has_bytes());
+        assert_eq!(with.position_of(FieldType::Bytes), Some(1));
+        assert!(with.is_sound() && end.is_sound());
     }
 
     #[test]
     fn bytes_stand_at_the_end_only() {
-        assert!([EventKind::BEGIN_WITH, EventKind::END, EventKind::FREE].iter().all(EventKind::is_sound));
-        let fields = vec![DETAILS, FRAME];
-        let early = EventKind { name: "early".into(), role: Role::Instant, fields: fields.into() };
+        let early = EventKind { name: "early".into(), role: Role::Instant, fields: vec![DETAILS, FRAME].into() };
         assert!(!early.is_sound());
         let many = EventKind { name: "many".into(), role: Role::Instant, fields: vec![FRAME; 17].into() };
         assert!(!many.is_sound());

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use stackweave_core::EventKind;
 use stackweave_recording::ProcessRecording;
 
-use crate::activity::{Happening, Held, LiveMemory, Piece, What};
+use crate::activity::{Happening, LiveMemory, Piece, What};
 use crate::sampling::Sampling;
+use stackweave_recording::events::Region;
 
 /// More points than this and those that lie near each other become two: the highest and the last.
 const MOST_POINTS: u64 = 50_000;
@@ -76,17 +77,17 @@ impl MemoryCurves {
         Self { live, sampling, curves, bucket_ns, gone, come }
     }
 
-    /// Memory is taken or given back, if this is about memory.
+    /// Memory is allocated or freed, if this is about memory.
     pub(crate) fn happens(&mut self, happening: &Happening<'_>) -> Points {
         let (gone, come) = (&mut self.gone, &mut self.come);
         match &happening.what {
-            What::Allocate { taken, .. } => {
-                let (bytes, blocks) = self.sampling.stands_for(taken.size);
+            What::Allocate { memory, .. } => {
+                let (bytes, blocks) = self.sampling.stands_for(memory.size);
                 let value = Worth { bytes, blocks };
-                self.live.take(taken, value, gone, come);
-                come.push(Piece { held: taken.held, address: taken.address, size: taken.size, value });
+                self.live.allocate(memory, value, gone, come);
+                come.push(Piece { region: memory.region, address: memory.address, size: memory.size, value });
             }
-            What::Free { given, .. } => self.live.give(happening.thread, given, gone, come),
+            What::Free { memory, .. } => self.live.free(happening.thread, memory, gone, come),
             What::Keep { address } => self.live.keep(happening.thread, *address, come, gone),
             _ => return [None, None],
         }
@@ -94,19 +95,19 @@ impl MemoryCurves {
     }
 
     fn change(&mut self, time: u64) -> Points {
-        let counted = |piece: &&Piece<Worth>| !matches!(piece.held, Held::Segment(_));
+        let counted = |piece: &&Piece<Worth>| !matches!(piece.region, Region::Segment(_));
         let mut changed = None;
         for piece in self.gone.iter().filter(counted) {
-            let curve = self.curves.entry(piece.held.device()).or_default();
+            let curve = self.curves.entry(piece.region.device()).or_default();
             curve.bytes = curve.bytes.saturating_sub(worth(piece).bytes);
             curve.blocks = curve.blocks.saturating_sub(worth(piece).blocks);
-            changed = Some(piece.held.device());
+            changed = Some(piece.region.device());
         }
         for piece in self.come.iter().filter(counted) {
-            let curve = self.curves.entry(piece.held.device()).or_default();
+            let curve = self.curves.entry(piece.region.device()).or_default();
             curve.bytes = curve.bytes.saturating_add(worth(piece).bytes);
             curve.blocks += worth(piece).blocks;
-            changed = Some(piece.held.device());
+            changed = Some(piece.region.device());
         }
         self.gone.clear();
         self.come.clear();
@@ -122,7 +123,7 @@ impl MemoryCurves {
 
 /// What is left of a range is worth its own size.
 fn worth(piece: &Piece<Worth>) -> Worth {
-    if piece.held.is_range() { Worth { bytes: piece.size, blocks: 1 } } else { piece.value }
+    if piece.region.is_range() { Worth { bytes: piece.size, blocks: 1 } } else { piece.value }
 }
 
 impl Curve {
@@ -149,19 +150,21 @@ impl Curve {
 
 #[cfg(test)]
 mod tests {
+    use stackweave_recording::events::Memory;
+
     use super::*;
-    use crate::activity::{Details, Given, Taken};
+    use crate::activity::Details;
 
-    const OWN: Held = Held::Block(-1);
+    const OWN: Region = Region::Block(-1);
 
-    fn allocate(curves: &mut MemoryCurves, time: u64, (address, size): (u64, u64), held: Held) -> Points {
-        let taken = Taken { address, size, stack: 0, tag: 0, held, stream: 0, pool: 0 };
-        let what = What::Allocate { taken, allocator: "malloc".into(), details: Details::default() };
+    fn allocate(curves: &mut MemoryCurves, time: u64, (address, size): (u64, u64), region: Region) -> Points {
+        let (memory, allocator, details) = (Memory::new(region, address, size), "malloc".into(), Details::default());
+        let what = What::Allocate { memory, tag: 0, allocator, details };
         curves.happens(&Happening { process: 0, thread: 1, time, around: &[], what })
     }
 
-    fn free(curves: &mut MemoryCurves, time: u64, (address, size): (u64, u64), held: Held) -> Points {
-        let what = What::Free { given: Given { address, size, stack: 0, held }, name: "free".into() };
+    fn free(curves: &mut MemoryCurves, time: u64, (address, size): (u64, u64), region: Region) -> Points {
+        let what = What::Free { memory: Memory::new(region, address, size), name: "free".into() };
         curves.happens(&Happening { process: 0, thread: 1, time, around: &[], what })
     }
 
@@ -191,11 +194,11 @@ mod tests {
     fn mappings_count_and_what_is_kept_counts_again() {
         let mut curve = MemoryCurves::new(10, 1_000, Sampling::default());
         let points = [
-            allocate(&mut curve, 1, (0x1000, 0x3000), Held::Mapping),
-            free(&mut curve, 2, (0x2000, 0x1000), Held::Mapping),
+            allocate(&mut curve, 1, (0x1000, 0x3000), Region::Mapping),
+            free(&mut curve, 2, (0x2000, 0x1000), Region::Mapping),
             keep(&mut curve, 3, 0x2000),
-            allocate(&mut curve, 4, (0x1000, 0x1000), Held::Segment(0)),
-            allocate(&mut curve, 5, (0x1000, 8), Held::Block(0)),
+            allocate(&mut curve, 4, (0x1000, 0x1000), Region::Segment(0)),
+            allocate(&mut curve, 5, (0x1000, 8), Region::Block(0)),
         ];
         let expected = [Some((1, 0x3000, 1)), Some((2, 0x2000, 2)), Some((3, 0x3000, 1)), None, Some((5, 8, 1))];
         assert_eq!(drawn(points), expected);

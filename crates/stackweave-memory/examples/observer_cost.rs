@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use stackweave_core::{Allocator, EventKind, NoNames};
+use stackweave_core::NoNames;
 use stackweave_memory::{LedgerObserver, MemoryKinds, MemoryOptions, Mode};
+use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::{Notes, Observer, Options, Recorder};
 use stackweave_store::StackTable;
 
@@ -32,7 +33,7 @@ fn observer(folder: &std::path::Path) -> (LedgerObserver, MemoryKinds) {
         Recorder::start(Options::new(folder.join(format!("{}.swv", own_nanoseconds()))), &STACKS, Arc::new(NoNames))
             .unwrap();
     let mut ledgers = LedgerObserver::new(&MemoryOptions::default());
-    for kind in EventKind::BUILT_IN {
+    for kind in events::BUILT_IN {
         ledgers.kind(recorder.register(kind.clone()).unwrap(), &kind);
     }
     let kinds = MemoryKinds::register(&recorder, Mode::History).unwrap();

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use stackweave_core::{Allocator, NoNames};
+use stackweave_core::NoNames;
 use stackweave_memory::{MemoryKinds, MemoryOptions, Mode, observer};
+use stackweave_recording::events::Allocator;
 use stackweave_recording::{MakeObserver, Notes, Observer, Options, Recorder};
 use stackweave_store::{StackTable, label};
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use stackweave_core::{EventKind, RawFrame, StackId};
 use stackweave_heap::{Block, Figures, Ledger, LedgerOptions, Place, PlaceId};
+use stackweave_recording::events::HeapChange;
 
-use crate::meaning::{Act, Fields};
+use crate::event_layout::Fields;
 use crate::merge::Taken;
 use crate::snapshot::{BlockOrigin, DeviceSnapshot, UsageRow};
 
@@ -50,7 +51,7 @@ impl Labels {
 /// An event that is about to be entered.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    act: Act,
+    change: HeapChange,
     book: u32,
     thread: u32,
     ticks: u64,
@@ -95,17 +96,16 @@ impl Books {
     #[inline]
     pub(crate) fn take(&mut self, event: Taken<'_>) {
         let Some(fields) = &event.shape.fields else { return };
-        let word = |at: u8| event.words.get(usize::from(at)).copied().unwrap_or(0);
-        let address = word(fields.address);
-        if fields.act == Act::Tag {
-            return self.set_tag(event.slot, address);
+        let Fields { change, ref layout, .. } = *fields;
+        if change == HeapChange::Tag {
+            return self.set_tag(event.slot, layout.frame().word(event.words));
         }
-        let Some(book) = self.book_of(fields.device.map(|at| word(at).cast_signed())) else { return };
-        let takes = matches!(fields.act, Act::Allocate | Act::Map);
-        let place = takes.then(|| self.place(book, fields, &event, fields.stack.map_or(0, word)));
-        let size = word(fields.size);
+        let Some(book) = self.book_of(layout.device(event.words)) else { return };
+        let allocates = matches!(change, HeapChange::Allocate | HeapChange::Map);
+        let place = allocates.then(|| self.place(book, fields, &event));
+        let (address, size) = (layout.address().word(event.words), layout.size().word(event.words));
         let (book, thread, ticks) = (book as u32, event.thread, event.ticks);
-        let entry = Entry { act: fields.act, book, thread, ticks, address, size, place };
+        let entry = Entry { change, book, thread, ticks, address, size, place };
         let ledger = &self.all[book as usize].ledger;
         if self.batch.is_empty() && !ledger.gains_by_prefetch() {
             self.entered += 1;
@@ -118,7 +118,8 @@ impl Books {
         }
     }
 
-    fn place(&mut self, book: usize, fields: &Fields, event: &Taken<'_>, stack: u64) -> PlaceId {
+    fn place(&mut self, book: usize, fields: &Fields, event: &Taken<'_>) -> PlaceId {
+        let stack = fields.layout.stack().word(event.words);
         let tag = self.tags.get(event.slot).copied().unwrap_or(0);
         let place = Place { stack: stack as u32, thread: event.thread, allocator: fields.allocator, tag };
         self.all[book].ledger.place(place)
@@ -134,11 +135,8 @@ impl Books {
     }
 
     #[inline]
-    fn book_of(&mut self, device: Option<i64>) -> Option<usize> {
-        match device {
-            None | Some(EventKind::OWN_DEVICE) => Some(0),
-            Some(device) => self.book_of_device(device),
-        }
+    fn book_of(&mut self, device: i64) -> Option<usize> {
+        if device == EventKind::OWN_DEVICE { Some(0) } else { self.book_of_device(device) }
     }
 
     fn book_of_device(&mut self, device: i64) -> Option<usize> {
@@ -165,13 +163,13 @@ impl Books {
     fn enter_one(&mut self, entry: Entry) {
         let Entry { thread, ticks, address, size, .. } = entry;
         let ledger = &mut self.all[entry.book as usize].ledger;
-        match (entry.act, entry.place) {
-            (Act::Allocate, Some(place)) => ledger.allocate(ticks, thread, address, size, place),
-            (Act::Map, Some(place)) => ledger.map(ticks, thread, address, size, place),
-            (Act::Free, _) => ledger.free(ticks, thread, address),
-            (Act::Unmap, _) => ledger.unmap(ticks, thread, address, size),
-            (Act::Keep, _) => ledger.keep(thread, address),
-            (Act::Tag | Act::Allocate | Act::Map, _) => {}
+        match (entry.change, entry.place) {
+            (HeapChange::Allocate, Some(place)) => ledger.allocate(ticks, thread, address, size, place),
+            (HeapChange::Map, Some(place)) => ledger.map(ticks, thread, address, size, place),
+            (HeapChange::Free, _) => ledger.free(ticks, thread, address),
+            (HeapChange::Unmap, _) => ledger.unmap(ticks, thread, address, size),
+            (HeapChange::Keep, _) => ledger.keep(thread, address),
+            (HeapChange::Tag | HeapChange::Allocate | HeapChange::Map, _) => {}
         }
     }
 

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stackweave_core::{Allocator, StackId};
+use stackweave_core::StackId;
+use stackweave_recording::events::Allocator;
 
 use crate::state::Active;
 

@@ -10,7 +10,8 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use stackweave_capture::{Request, Start, capture};
-use stackweave_core::{Allocator, StackPointer};
+use stackweave_core::StackPointer;
+use stackweave_recording::events::Allocator;
 
 use crate::blocks::Block;
 use crate::state::{self, Active, way};

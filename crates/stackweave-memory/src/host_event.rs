@@ -1,6 +1,7 @@
 //! What happens in a host's allocator.
 
 use stackweave_core::EventKind;
+use stackweave_recording::events;
 
 /// What happens, by the numbers of the C interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,23 +85,23 @@ impl HostEvent {
     /// What it is recorded as.
     pub const fn kind(self) -> EventKind {
         match self {
-            Self::Allocate => EventKind::HOST_ALLOCATE,
-            Self::Free => EventKind::HOST_FREE,
-            Self::Segment => EventKind::SEGMENT,
-            Self::SegmentFree => EventKind::SEGMENT_FREE,
-            Self::Present => EventKind::HOST_PRESENT,
-            Self::FreeRequested => EventKind::HOST_FREE_REQUESTED,
-            Self::FreeCompleted => EventKind::HOST_FREE_COMPLETED,
-            Self::SegmentPresent => EventKind::SEGMENT_PRESENT,
-            Self::SegmentMap => EventKind::SEGMENT_MAP,
-            Self::SegmentUnmap => EventKind::SEGMENT_UNMAP,
-            Self::Snapshot => EventKind::HOST_SNAPSHOT,
-            Self::OutOfMemory => EventKind::HOST_OUT_OF_MEMORY,
-            Self::Annotate => EventKind::HOST_ANNOTATE,
-            Self::Tag => EventKind::MEMORY_TAG,
-            Self::StateBegin | Self::StateEnd => EventKind::HOST_STATE,
-            Self::SegmentState => EventKind::SEGMENT_STATE,
-            Self::BlockState => EventKind::BLOCK_STATE,
+            Self::Allocate => events::HOST_ALLOCATE,
+            Self::Free => events::HOST_FREE,
+            Self::Segment => events::SEGMENT,
+            Self::SegmentFree => events::SEGMENT_FREE,
+            Self::Present => events::HOST_PRESENT,
+            Self::FreeRequested => events::HOST_FREE_REQUESTED,
+            Self::FreeCompleted => events::HOST_FREE_COMPLETED,
+            Self::SegmentPresent => events::SEGMENT_PRESENT,
+            Self::SegmentMap => events::SEGMENT_MAP,
+            Self::SegmentUnmap => events::SEGMENT_UNMAP,
+            Self::Snapshot => events::HOST_SNAPSHOT,
+            Self::OutOfMemory => events::HOST_OUT_OF_MEMORY,
+            Self::Annotate => events::HOST_ANNOTATE,
+            Self::Tag => events::MEMORY_TAG,
+            Self::StateBegin | Self::StateEnd => events::HOST_STATE,
+            Self::SegmentState => events::SEGMENT_STATE,
+            Self::BlockState => events::BLOCK_STATE,
         }
     }
 }
@@ -114,7 +115,7 @@ mod tests {
         for (place, event) in HostEvent::ALL.into_iter().enumerate() {
             assert_eq!(HostEvent::from_number(event as u32), Some(event));
             assert_eq!(event.place(), place);
-            let is_of_block = event.kind().fields == EventKind::HOST_ALLOCATE.fields;
+            let is_of_block = event.kind().fields == events::HOST_ALLOCATE.fields;
             assert_eq!(is_of_block, place < HostEvent::OF_BLOCKS, "{event:?}");
         }
         assert_eq!(HostEvent::from_number(0), None);

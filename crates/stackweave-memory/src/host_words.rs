@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use stackweave_core::{EventKind, RawFrame};
+use stackweave_core::RawFrame;
+use stackweave_recording::events;
 use stackweave_store::label;
 
 use crate::hook_event::HookEvent;
@@ -62,7 +63,7 @@ impl HostWords<'_> {
             HostEvent::StateBegin => {
                 let known = recorder.ask(|observer| observer.downcast_ref().map(stacks_of_blocks)).flatten();
                 stacks().insert(event.block.thread(), known.unwrap_or_default());
-                recorder.record_fixed(kinds.state, [EventKind::ACCOUNT_BEGINS, flags]);
+                recorder.record_fixed(kinds.state, [events::ACCOUNT_BEGINS, flags]);
             }
             HostEvent::SegmentState => {
                 recorder.record_fixed(kinds.segment_state, [address, size, 0, device, stream, pool, flags]);
@@ -70,12 +71,12 @@ impl HostWords<'_> {
             HostEvent::BlockState => {
                 let known = |stacks: &Stacks| stacks.get(&(self.block.device, address)).copied();
                 let known = || stacks().get(&event.block.thread()).and_then(known).unwrap_or(0);
-                let stack = if flags & EventKind::BLOCK_IS_ALLOCATED == 0 { 0 } else { known() };
+                let stack = if flags & events::BLOCK_IS_ALLOCATED == 0 { 0 } else { known() };
                 recorder.record_fixed(kinds.block_state, [address, size, stack, device, stream, pool, asked, flags]);
             }
             HostEvent::StateEnd => {
                 stacks().remove(&event.block.thread());
-                recorder.record_fixed(kinds.state, [EventKind::ACCOUNT_ENDS, flags]);
+                recorder.record_fixed(kinds.state, [events::ACCOUNT_ENDS, flags]);
             }
             // These are recorded where they are told.
             HostEvent::Allocate

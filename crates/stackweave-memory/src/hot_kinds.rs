@@ -1,7 +1,7 @@
 //! The kinds of events that hooks record, as numbers.
 
-use stackweave_core::Allocator;
 use stackweave_recording::Recorder;
+use stackweave_recording::events::Allocator;
 use stackweave_recording::live::FixedKind;
 
 use crate::host_event::HostEvent;

@@ -1,6 +1,6 @@
 //! The kinds of events that a memory recorder records.
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::{KindNumber, Recorder};
 
 use crate::host_event::HostEvent;
@@ -8,7 +8,7 @@ use crate::options::Mode;
 
 /// The kinds of a memory recorder, as numbers of its recording.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "each is the event that it is called, as stackweave-core describes it")]
+#[expect(missing_docs, reason = "each is the event that it is called, as stackweave-recording declares it")]
 pub struct MemoryKinds {
     /// By the number of the [`Allocator`].
     pub allocators: [KindNumber; Allocator::ALL.len()],
@@ -30,12 +30,12 @@ impl MemoryKinds {
     pub fn register(recorder: &Recorder, mode: Mode) -> Option<Self> {
         let event =
             |kind| if mode == Mode::Aggregate { recorder.register_unwritten(kind) } else { recorder.register(kind) };
-        let free = event(EventKind::FREE)?;
+        let free = event(events::FREE)?;
         let mut allocators = [free; Allocator::ALL.len()];
         for (number, allocator) in allocators.iter_mut().zip(Allocator::ALL) {
             *number = event(allocator.kind())?;
         }
-        let tag = event(EventKind::MEMORY_TAG)?;
+        let tag = event(events::MEMORY_TAG)?;
         let mut host = [tag; HostEvent::ALL.len()];
         for (place, of) in HostEvent::ALL.into_iter().enumerate() {
             host[place] = match of {
@@ -47,14 +47,14 @@ impl MemoryKinds {
         Some(Self {
             allocators,
             free,
-            free_at: event(EventKind::FREE_AT)?,
-            munmap: event(EventKind::MUNMAP)?,
-            kept: event(EventKind::KEPT)?,
+            free_at: event(events::FREE_AT)?,
+            munmap: event(events::MUNMAP)?,
+            kept: event(events::KEPT)?,
             tag,
             host,
-            usage: recorder.register(EventKind::MEMORY_USAGE)?,
-            sizes: recorder.register(EventKind::MEMORY_SIZES)?,
-            total: recorder.register(EventKind::MEMORY_TOTAL)?,
+            usage: recorder.register(events::MEMORY_USAGE)?,
+            sizes: recorder.register(events::MEMORY_SIZES)?,
+            total: recorder.register(events::MEMORY_TOTAL)?,
         })
     }
 

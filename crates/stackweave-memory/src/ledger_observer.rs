@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use stackweave_core::EventKind;
 use stackweave_heap::{LedgerOptions, Totals};
+use stackweave_recording::events;
 use stackweave_recording::{KindNumber, MakeObserver, Notes, Observer};
 use stackweave_store::label;
 
 use crate::books::Books;
 use crate::curve::Curve;
+use crate::event_layout::{Shape, Shapes};
 use crate::foreign_hooks::ForeignHooks;
-use crate::meaning::{Shape, Shapes};
 use crate::merge::Buffers;
 use crate::options::{MemoryOptions, Mode};
 use crate::platform;
@@ -220,14 +221,14 @@ fn pause_after(snapshots: u64) -> Duration {
 impl Observer for LedgerObserver {
     fn kind(&mut self, number: KindNumber, kind: &EventKind) {
         let allocator = label(&kind.name, "", 0).map_or(0, |label| self.books.labels.number(label.to_bits()));
-        self.shapes.tell(number, Shape::of(kind, allocator));
-        let known = [EventKind::MEMORY_USAGE, EventKind::MEMORY_SIZES, EventKind::MEMORY_TOTAL];
+        self.shapes.add(number, Shape::of(kind, allocator));
+        let known = [events::MEMORY_USAGE, events::MEMORY_SIZES, events::MEMORY_TOTAL];
         for (slot, known) in self.usage.iter_mut().zip(known) {
             if *kind == known {
                 *slot = Some(number);
             }
         }
-        if *kind == EventKind::COUNTER {
+        if *kind == events::COUNTER {
             self.counter = Some(number);
         }
     }
@@ -326,11 +327,11 @@ mod tests {
             let recorder = Recorder::start(Options::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
             let kinds = MemoryKinds::register(&recorder, mode).unwrap();
             let mut ledgers = LedgerObserver::new(&MemoryOptions { mode, ..MemoryOptions::default() });
-            ledgers.kind(kinds.free, &EventKind::FREE);
+            ledgers.kind(kinds.free, &events::FREE);
             for (number, kind) in [
-                (kinds.usage, EventKind::MEMORY_USAGE),
-                (kinds.sizes, EventKind::MEMORY_SIZES),
-                (kinds.total, EventKind::MEMORY_TOTAL),
+                (kinds.usage, events::MEMORY_USAGE),
+                (kinds.sizes, events::MEMORY_SIZES),
+                (kinds.total, events::MEMORY_TOTAL),
             ] {
                 ledgers.kind(number, &kind);
             }

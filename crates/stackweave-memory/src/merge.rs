@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::mem;
 
-use crate::meaning::{Shape, Shapes};
+use crate::event_layout::{Shape, Shapes};
 
 /// 64 MiB.
 const MOST_WORDS: usize = 8 << 20;
@@ -150,7 +150,8 @@ impl Buffers {
 mod tests {
     use std::sync::Arc;
 
-    use stackweave_core::{EventKind, NoNames};
+    use stackweave_core::NoNames;
+    use stackweave_recording::events;
     use stackweave_recording::{KindNumber, Options, Recorder};
     use stackweave_store::StackTable;
     use stackweave_testkit::folder::Folder;
@@ -165,10 +166,10 @@ mod tests {
         let folder = Folder::new();
         let recorder = Recorder::start(Options::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
         let mut shapes = Shapes::default();
-        for kind in EventKind::BUILT_IN {
-            shapes.tell(recorder.register(kind.clone()).unwrap(), Shape::of(&kind, 1));
+        for kind in events::BUILT_IN {
+            shapes.add(recorder.register(kind.clone()).unwrap(), Shape::of(&kind, 1));
         }
-        let [free, with] = [EventKind::FREE, EventKind::BEGIN_WITH].map(|kind| recorder.register(kind).unwrap());
+        let [free, with] = [events::FREE, events::BEGIN_WITH].map(|kind| recorder.register(kind).unwrap());
         (shapes, free, with)
     }
 

@@ -5,8 +5,8 @@
 
 use std::sync::atomic::Ordering;
 
-use stackweave_core::Allocator;
 use stackweave_cpython::allocators::{AllocatorObserver, Domain, Function, Pointer};
+use stackweave_recording::events::Allocator;
 
 use crate::blocks::Block;
 use crate::hook_event::{HookEvent, place};

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use stackweave_core::{Allocator, EventKind, NoNames, Role};
+use stackweave_core::{EventKind, NoNames, Role};
 use stackweave_heap::{Figures, Ledger, LedgerOptions, Place, Totals};
 use stackweave_memory::{HostEvent, LedgerObserver, MemoryKinds, MemoryOptions, Mode, Snapshot, observer};
+use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::{Options, ProcessRecording, Recorder, Recording, TimedEvent};
 use stackweave_store::{StackTable, label, locate_label};
 use stackweave_testkit::folder::Folder;
@@ -152,15 +153,15 @@ fn written(process: &ProcessRecording, events: &[Read]) -> BTreeMap<i64, Usage> 
     let mut snapshots: BTreeMap<u64, BTreeMap<i64, Usage>> = BTreeMap::new();
     for Read { ticks, kind, words, .. } in events {
         let (snapshot, device) = match kind {
-            kind if *kind == EventKind::MEMORY_USAGE => (words[3], words[5]),
+            kind if *kind == events::MEMORY_USAGE => (words[3], words[5]),
             kind if kind.role == Role::Usage => (words[0], words[1]),
             _ => continue,
         };
         let usage = snapshots.entry(snapshot).or_default().entry(device.cast_signed()).or_default();
-        if *kind == EventKind::MEMORY_USAGE {
+        if *kind == events::MEMORY_USAGE {
             let place = (words[0], name_of(process, words[1]), words[2], u32::try_from(words[4]).unwrap());
             assert!(usage.rows.insert(place, figures(&words[6..])).is_none());
-        } else if *kind == EventKind::MEMORY_SIZES {
+        } else if *kind == events::MEMORY_SIZES {
             assert!(usage.sizes.insert(words[2], figures(&words[3..])).is_none());
         } else {
             usage.totals = Totals {
@@ -339,7 +340,7 @@ fn a_snapshot_is_written_when_it_is_asked_for() {
     }
     recorder.stop();
     let (_, events) = read(&folder.file("out.swv"));
-    let totals = events.iter().filter(|event| event.kind == EventKind::MEMORY_TOTAL);
+    let totals = events.iter().filter(|event| event.kind == events::MEMORY_TOTAL);
     let live: Vec<(u64, u64)> = totals.map(|event| (event.words[0], event.words[6])).collect();
     assert_eq!(live, [(1, 10), (2, 30), (3, 30)]);
 }
@@ -363,7 +364,7 @@ fn spikes_are_in_the_curve_and_nothing_where_nothing_changes() {
     recorder.stop();
     let (process, events) = read(&folder.file("out.swv"));
     let points = |name: &str| -> Vec<f64> {
-        let counters = events.iter().filter(|event| event.kind == EventKind::COUNTER);
+        let counters = events.iter().filter(|event| event.kind == events::COUNTER);
         let of_name = counters.filter(|event| name_of(&process, event.words[0]) == name);
         of_name.map(|event| f64::from_bits(event.words[1])).collect()
     };
@@ -386,7 +387,7 @@ fn a_size_that_is_reached_has_a_snapshot_written() {
     recorder.stop();
     let (_, events) = read(&folder.file("out.swv"));
     // Once, and at the end.
-    assert_eq!(events.iter().filter(|event| event.kind == EventKind::MEMORY_TOTAL).count(), 2);
+    assert_eq!(events.iter().filter(|event| event.kind == events::MEMORY_TOTAL).count(), 2);
 }
 
 #[test]

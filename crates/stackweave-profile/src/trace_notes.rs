@@ -5,16 +5,14 @@
 
 use std::ops::ControlFlow;
 
-use stackweave_core::{FieldType, Role, printable};
-use stackweave_recording::file::{Event, number_of};
+use stackweave_core::printable;
+use stackweave_recording::events::{self, About, Decoder, Event};
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use crate::aggregate::RecordedNames;
 use crate::frame::Frame;
 use crate::word_hash::WordMap;
 
-const DEMOTED: &str = "demoted";
-const NOTE: &str = "trace-note";
 /// Of so many functions the names are told.
 const NAMES: usize = 8;
 
@@ -35,21 +33,18 @@ impl TraceNotes {
 
     /// The same; `progress` is told how many bytes are done.
     pub fn read_with(process: &ProcessRecording, progress: &mut dyn FnMut(u64)) -> Result<Self, ReadError> {
-        let mut kinds = [None; 256];
-        for (number, kind) in process.dictionary().kinds().filter(|(_, kind)| kind.role == Role::Instant) {
-            let places = (kind.position_of(FieldType::Frame), kind.position_of(FieldType::Unsigned));
-            if let ((Some(frame), Some(count)), DEMOTED | NOTE) = (places, &*kind.name) {
-                kinds[usize::from(number)] = Some((kind.name == DEMOTED, frame, count));
-            }
-        }
-        let mut notes = Self::default();
-        if kinds.iter().all(Option::is_none) {
+        let (mut notes, dictionary) = (Self::default(), process.dictionary());
+        if !dictionary.declares(&events::DEMOTED) && !dictionary.declares(&events::TRACE_NOTE) {
             return Ok(notes);
         }
-        process.visit(None, progress, &mut |events| {
-            for event in events {
-                if let Some((is_demoted, frame, count)) = kinds[usize::from(event.kind)] {
-                    notes.add(is_demoted, frame_of(&event, frame), event.words.get(count).copied().unwrap_or(0));
+        let decoder = Decoder::of(dictionary);
+        process.visit(None, progress, &mut |block| {
+            for event in block {
+                let Event::Instant(instant) = decoder.decode(&event) else { continue };
+                match instant.about {
+                    About::Demoted => notes.add(true, instant.frame, 0),
+                    About::TraceNote { count } => notes.add(false, instant.frame, count),
+                    _ => {}
                 }
             }
             ControlFlow::Continue(())
@@ -90,8 +85,4 @@ impl TraceNotes {
         sentences.extend(self.counts.iter().map(|(frame, count)| format!("{count} {}", name(*frame))));
         sentences
     }
-}
-
-fn frame_of(event: &Event<'_>, place: usize) -> u32 {
-    event.words.get(place).map_or(0, |word| number_of(*word))
 }

@@ -6,7 +6,8 @@
 
 use std::time::Instant;
 
-use stackweave_core::{CodeId, EventKind, ModuleList, Names, Position, RawFrame, SourceLocation, StackId};
+use stackweave_core::{CodeId, ModuleList, Names, Position, RawFrame, SourceLocation, StackId};
+use stackweave_recording::events;
 use stackweave_recording::file::{BlockHeader, BlockKind, Dictionary, Encoded, Encoder, EventBuffer};
 use stackweave_store::StackTable;
 use stackweave_testkit::random::Random;
@@ -163,7 +164,7 @@ impl Names for Nobody {
 /// Encodes a stream into whole blocks, definitions and events apart.
 fn encode(stream: &Stream) -> Encoded {
     let mut encoder = Encoder::new(&STACKS);
-    for kind in [EventKind::BEGIN, EventKind::END, EventKind::ALLOCATE, EventKind::FREE, EventKind::COUNTER] {
+    for kind in [events::BEGIN, events::END, events::ALLOCATE, events::FREE, events::COUNTER] {
         encoder.kind(&kind);
     }
     let mut out = Encoded::default();

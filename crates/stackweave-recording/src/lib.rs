@@ -3,6 +3,7 @@
 //! | folder | holds | |
 //! |---|---|---|
 //! | `clock` | ticks, and what they are in nanoseconds | |
+//! | `events` | the families of events: how each is declared, and what it means | no I/O |
 //! | `file` | the format: blocks, what they hold, both ways | no I/O |
 //! | `live` | recording: a buffer for each thread, one writer, what happens when it is slow | hot |
 //! | `read` | opening files and folders, what is missing in them, their events as a stream | |
@@ -64,6 +65,9 @@
 //! | only the last moments matter | with [`Options::ring`] they stay in memory until [`Recorder::dump`] |
 
 pub mod clock;
+
+#[forbid(unsafe_code)]
+pub mod events;
 
 #[forbid(unsafe_code)]
 pub mod file;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Reads a recording and prints it as lines of JSON. Written from docs/reference/format-recording.md alone; standard library only.
 
-    reader.py RECORDING
+    reader.py RECORDING             what the blocks hold
+    reader.py --meaning RECORDING   what each event means by its role
 
 Strict: what is damaged ends it with a message. The first lines of each section are its small blocks in their order,
 then come its threads, then its events with stacks and frames spelled out.
@@ -17,7 +18,10 @@ HEADER = struct.Struct("<8sBBBBIIIII")
 EVENTS_HEAD = struct.Struct("<IIQQ")
 START, DEFINITIONS, EVENTS, CLOCK, LOST, END = 1, 2, 3, 4, 5, 6
 MASK = (1 << 64) - 1
-STACK, FRAME, SIGNED = 1, 2, 4
+STACK, FRAME, UNSIGNED, SIGNED, FLOAT, ADDRESS = 1, 2, 3, 4, 5, 6
+BEGIN, END_OF_SPAN, INSTANT, COUNTER, SAMPLE, ALLOCATE, FREE, RESUME, OPEN, NAME = range(1, 11)
+MAP, UNMAP, KEEP, TAG, USAGE, COMPLETE, STATE = range(11, 18)
+MEMORY = {ALLOCATE: "allocate", MAP: "allocate", FREE: "free", UNMAP: "free", COMPLETE: "complete"}
 
 
 class Cursor:
@@ -204,6 +208,10 @@ class Section:
             told = [self.told(of, value) for (of, _name), value in zip(fields, values)]
             yield ["event", thread, ticks, name, told]
 
+    def meanings(self):
+        for _thread, ticks, number, values in self.events:
+            yield [ticks, *meaning(*self.kinds[number], values)]
+
     def told(self, of, value):
         if isinstance(value, bytes):
             return value.hex()
@@ -224,6 +232,61 @@ class Section:
         if frame is None or not isinstance(frame[0], str):
             return frame
         return [*frame, self.names.get(number, [])]
+
+
+def meaning(name, role, fields, values):
+    """What an event means: values are found by their types, and by their names where the page says so."""
+    pairs = list(zip(fields, values))
+
+    def first(*types, called=None):
+        found = ([value for (of, field), value in pairs if of == wanted and called in (None, field)] for wanted in types)
+        return next((values[0] for values in found if values), 0)
+
+    def number(of, **called):
+        value = first(of, **called)
+        return value if value <= 0x7FFFFFFF else 0
+
+    frame, stack, address = number(FRAME), number(STACK), first(ADDRESS)
+    caller = number(FRAME, called="caller") if [of for of, _ in fields].count(FRAME) > 1 else 0
+    if role in (BEGIN, RESUME):
+        return ["begin", frame, caller, stack, address, int(role == RESUME)]
+    if role == OPEN:
+        return ["open", frame, caller, stack, address, first(UNSIGNED)]
+    if role == END_OF_SPAN:
+        return ["end", {"end-failed": "failed", "end-left-open": "left open"}.get(name, "done")]
+    if role == COUNTER:
+        types = [of for wanted in (FLOAT, SIGNED, UNSIGNED) for of, _ in fields if of == wanted]
+        value = first(*types[:1])
+        if types[:1] != [FLOAT]:
+            value = value - (1 << 64) if types[:1] == [SIGNED] and value >> 63 else value
+            value = struct.unpack("<Q", struct.pack("<d", value))[0]
+        return ["counter", frame, value]
+    if role == SAMPLE:
+        is_weighed = any(of in (SIGNED, UNSIGNED) for of, _ in fields)
+        return ["sample", stack, signed(first(SIGNED, UNSIGNED)) if is_weighed else 1]
+    if role in MEMORY:
+        has_device = (SIGNED, "device") in fields
+        device = signed(first(SIGNED, called="device")) if has_device else -1
+        region = "block"
+        if role in (MAP, UNMAP):
+            region = "segment" if has_device else "mapping"
+        is_named = role in (FREE, COMPLETE)
+        return [MEMORY[role], region, device, address, first(UNSIGNED, called="size" if is_named else None), stack]
+    if role == NAME:
+        return ["name", frame, address]
+    if role == KEEP:
+        return ["keep", address]
+    if role == TAG:
+        return ["tag", frame]
+    if role == USAGE:
+        return ["usage", frame, stack, first(UNSIGNED, called="snapshot"), first(UNSIGNED, called="bytes")]
+    if role == STATE:
+        return ["state"]
+    return ["instant", frame, stack]
+
+
+def signed(value):
+    return value - (1 << 64) if value >> 63 else value
 
 
 def column(rest, count):
@@ -283,6 +346,19 @@ def small_line(kind, payload):
     return ["unknown", kind]
 
 
+def meanings(data):
+    section = Section()
+    for kind, _tag, payload in blocks(data):
+        if kind == START:
+            yield from section.meanings()
+            section = Section()
+        elif kind == DEFINITIONS:
+            section.define(payload)
+        elif kind == EVENTS:
+            section.add_events(payload)
+    yield from section.meanings()
+
+
 def lines(data):
     section = Section()
     for kind, _tag, payload in blocks(data):
@@ -300,9 +376,9 @@ def lines(data):
 
 
 def main():
-    with open(sys.argv[1], "rb") as file:
+    with open(sys.argv[-1], "rb") as file:
         data = file.read()
-    for line in lines(data):
+    for line in meanings(data) if "--meaning" in sys.argv else lines(data):
         print(json.dumps(line, separators=(",", ":"), ensure_ascii=False))
 
 

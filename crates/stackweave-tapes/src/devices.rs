@@ -1,8 +1,9 @@
 //! Recordings of devices' memory that are made up.
 #![expect(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "tests name what happens")]
 
-use stackweave_core::{EventKind, RawFrame};
+use stackweave_core::RawFrame;
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events;
 
 use crate::memory::header;
 use crate::{Tape, span, stack_word};
@@ -50,33 +51,31 @@ impl DeviceTape {
         };
         let main = [span("main")];
         let (kind, words) = match step {
-            DeviceStep::Take { address, size, pool } => (EventKind::HOST_ALLOCATE, six(*address, *size, &main, *pool)),
-            DeviceStep::TakeAt { address, size, stack } => (EventKind::HOST_ALLOCATE, six(*address, *size, stack, 0)),
-            DeviceStep::Present { address, size } => (EventKind::HOST_PRESENT, six(*address, *size, &before, 0)),
-            DeviceStep::Free { address } => (EventKind::HOST_FREE, six(*address, 0, &[], 0)),
-            DeviceStep::Request { address } => (EventKind::HOST_FREE_REQUESTED, six(*address, 0, &[], 0)),
-            DeviceStep::Complete { address } => (EventKind::HOST_FREE_COMPLETED, six(*address, 0, &[], 0)),
-            DeviceStep::Segment { address, size, pool } => (EventKind::SEGMENT, six(*address, *size, &main, *pool)),
-            DeviceStep::SegmentMap { address, size, pool } => {
-                (EventKind::SEGMENT_MAP, six(*address, *size, &main, *pool))
-            }
+            DeviceStep::Take { address, size, pool } => (events::HOST_ALLOCATE, six(*address, *size, &main, *pool)),
+            DeviceStep::TakeAt { address, size, stack } => (events::HOST_ALLOCATE, six(*address, *size, stack, 0)),
+            DeviceStep::Present { address, size } => (events::HOST_PRESENT, six(*address, *size, &before, 0)),
+            DeviceStep::Free { address } => (events::HOST_FREE, six(*address, 0, &[], 0)),
+            DeviceStep::Request { address } => (events::HOST_FREE_REQUESTED, six(*address, 0, &[], 0)),
+            DeviceStep::Complete { address } => (events::HOST_FREE_COMPLETED, six(*address, 0, &[], 0)),
+            DeviceStep::Segment { address, size, pool } => (events::SEGMENT, six(*address, *size, &main, *pool)),
+            DeviceStep::SegmentMap { address, size, pool } => (events::SEGMENT_MAP, six(*address, *size, &main, *pool)),
             DeviceStep::SegmentPresent { address, size, pool } => {
-                (EventKind::SEGMENT_PRESENT, six(*address, *size, &before, *pool))
+                (events::SEGMENT_PRESENT, six(*address, *size, &before, *pool))
             }
-            DeviceStep::SegmentFree { address, size } => (EventKind::SEGMENT_FREE, six(*address, *size, &[], 0)),
-            DeviceStep::SegmentUnmap { address, size } => (EventKind::SEGMENT_UNMAP, six(*address, *size, &[], 0)),
+            DeviceStep::SegmentFree { address, size } => (events::SEGMENT_FREE, six(*address, *size, &[], 0)),
+            DeviceStep::SegmentUnmap { address, size } => (events::SEGMENT_UNMAP, six(*address, *size, &[], 0)),
             DeviceStep::OutOfMemory { size, free, stack } => {
                 let frame = span("out of memory").to_bits();
                 let words = vec![frame, *size, stack_word(stack), device.cast_unsigned(), 7, 0, *free];
-                (EventKind::HOST_OUT_OF_MEMORY, words)
+                (events::HOST_OUT_OF_MEMORY, words)
             }
-            DeviceStep::Begin { reason } => (EventKind::HOST_STATE, vec![1, *reason]),
-            DeviceStep::End => (EventKind::HOST_STATE, vec![2, 0]),
+            DeviceStep::Begin { reason } => (events::HOST_STATE, vec![1, *reason]),
+            DeviceStep::End => (events::HOST_STATE, vec![2, 0]),
             DeviceStep::SegmentState { address, size, pool } => {
-                (EventKind::SEGMENT_STATE, [six(*address, *size, &[], *pool), vec![1]].concat())
+                (events::SEGMENT_STATE, [six(*address, *size, &[], *pool), vec![1]].concat())
             }
             DeviceStep::BlockState { address, size, asked, flags, pool } => {
-                (EventKind::BLOCK_STATE, [six(*address, *size, &[], *pool), vec![*asked, *flags]].concat())
+                (events::BLOCK_STATE, [six(*address, *size, &[], *pool), vec![*asked, *flags]].concat())
             }
         };
         self.tape.event((thread, ticks), &kind, &words);

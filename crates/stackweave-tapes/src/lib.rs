@@ -15,9 +15,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stackweave_core::{
-    Allocator, CodeAddress, CodeId, EventKind, Module, ModuleList, Names, Position, RawFrame, RawFrameKind,
-    SourceLocation,
+    CodeAddress, CodeId, EventKind, Module, ModuleList, Names, Position, RawFrame, RawFrameKind, SourceLocation,
 };
+use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::file::{Encoded, Encoder, End, EndReason, LossReason, Lost, Start};
 use stackweave_recording::read::Source;
 use stackweave_recording::{ProcessRecording, Recording};
@@ -106,7 +106,7 @@ impl Tape {
         encoder.start(start, &mut bytes);
         let (names, kinds, native_names, words) = Default::default();
         let mut tape = Self { encoder, bytes, names, kinds, native_names, words };
-        for kind in &EventKind::BUILT_IN {
+        for kind in &events::BUILT_IN {
             tape.kind(kind);
         }
         tape
@@ -182,47 +182,47 @@ impl Tape {
 
     /// A span begins.
     pub fn begin(&mut self, at: At, frame: RawFrame) {
-        self.event(at, &EventKind::BEGIN, &[frame.to_bits()]);
+        self.event(at, &events::BEGIN, &[frame.to_bits()]);
     }
 
     /// A span begins at this stack, which has its innermost frame first.
     pub fn begin_at(&mut self, at: At, frame: RawFrame, stack: &[RawFrame]) {
-        self.event(at, &EventKind::BEGIN_AT, &[frame.to_bits(), stack_word(stack)]);
+        self.event(at, &events::BEGIN_AT, &[frame.to_bits(), stack_word(stack)]);
     }
 
     /// A span begins, with details as JSON.
     pub fn begin_with(&mut self, at: At, frame: RawFrame, stack: &[RawFrame], details: &str) {
-        self.event(at, &EventKind::BEGIN_WITH, &with_bytes(&[frame.to_bits(), stack_word(stack)], details));
+        self.event(at, &events::BEGIN_WITH, &with_bytes(&[frame.to_bits(), stack_word(stack)], details));
     }
 
     /// The innermost span ends.
     pub fn end(&mut self, at: At) {
-        self.event(at, &EventKind::END, &[]);
+        self.event(at, &events::END, &[]);
     }
 
     /// Something happens.
     pub fn instant(&mut self, at: At, frame: RawFrame, stack: &[RawFrame]) {
-        self.event(at, &EventKind::INSTANT, &[frame.to_bits(), stack_word(stack)]);
+        self.event(at, &events::INSTANT, &[frame.to_bits(), stack_word(stack)]);
     }
 
     /// Something happens, with details as JSON.
     pub fn instant_with(&mut self, at: At, frame: RawFrame, stack: &[RawFrame], details: &str) {
-        self.event(at, &EventKind::INSTANT_WITH, &with_bytes(&[frame.to_bits(), stack_word(stack)], details));
+        self.event(at, &events::INSTANT_WITH, &with_bytes(&[frame.to_bits(), stack_word(stack)], details));
     }
 
     /// A quantity has this value.
     pub fn counter(&mut self, at: At, frame: RawFrame, value: f64) {
-        self.event(at, &EventKind::COUNTER, &[frame.to_bits(), value.to_bits()]);
+        self.event(at, &events::COUNTER, &[frame.to_bits(), value.to_bits()]);
     }
 
     /// A sample with this weight.
     pub fn sample(&mut self, at: At, stack: &[RawFrame], weight: i64) {
-        self.event(at, &EventKind::SAMPLE, &[stack_word(stack), weight.cast_unsigned()]);
+        self.event(at, &events::SAMPLE, &[stack_word(stack), weight.cast_unsigned()]);
     }
 
     /// A block is taken.
     pub fn allocate(&mut self, at: At, (address, size): (u64, u64), stack: &[RawFrame]) {
-        self.event(at, &EventKind::ALLOCATE, &[address, size, stack_word(stack)]);
+        self.event(at, &events::ALLOCATE, &[address, size, stack_word(stack)]);
     }
 
     /// A block is taken from this allocator.
@@ -232,12 +232,12 @@ impl Tape {
 
     /// What a thread takes from now on has this tag, or none.
     pub fn tag(&mut self, at: At, name: Option<&str>) {
-        self.event(at, &EventKind::MEMORY_TAG, &[name.map_or(0, |name| span(name).to_bits())]);
+        self.event(at, &events::MEMORY_TAG, &[name.map_or(0, |name| span(name).to_bits())]);
     }
 
     /// A block is given back.
     pub fn free(&mut self, at: At, address: u64) {
-        self.event(at, &EventKind::FREE, &[address]);
+        self.event(at, &events::FREE, &[address]);
     }
 
     /// Writes what a thread has recorded so far.

@@ -1,9 +1,10 @@
 //! Recordings of memory that are made up: events, and a snapshot of what a ledger says about them.
 #![expect(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "tests name what happens")]
 
-use stackweave_core::{Allocator, EventKind, RawFrame};
+use stackweave_core::{EventKind, RawFrame};
 use stackweave_heap::{Figures, Ledger, LedgerOptions, Place};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::file::Start;
 
 use crate::{Tape, span, stack_word};
@@ -60,19 +61,19 @@ impl MemoryTape {
         self.last = self.last.max(ticks);
         let (kind, words) = match step {
             Step::Take { address, size, stack, by } => (by.kind(), vec![*address, *size, stack_word(stack)]),
-            Step::Free { address } => (EventKind::FREE, vec![*address]),
-            Step::Unmap { address, size } => (EventKind::MUNMAP, vec![*address, *size]),
-            Step::Keep { address } => (EventKind::KEPT, vec![*address]),
-            Step::Tag { name } => (EventKind::MEMORY_TAG, vec![name.map_or(0, |name| span(name).to_bits())]),
+            Step::Free { address } => (events::FREE, vec![*address]),
+            Step::Unmap { address, size } => (events::MUNMAP, vec![*address, *size]),
+            Step::Keep { address } => (events::KEPT, vec![*address]),
+            Step::Tag { name } => (events::MEMORY_TAG, vec![name.map_or(0, |name| span(name).to_bits())]),
             Step::HostTake { device, address, size, stack } => {
                 let words = vec![*address, *size, stack_word(stack), device.cast_unsigned(), 3, 4];
-                (EventKind::HOST_ALLOCATE, words)
+                (events::HOST_ALLOCATE, words)
             }
             Step::HostFree { device, address } => {
-                (EventKind::HOST_FREE, vec![*address, 0, 0, device.cast_unsigned(), 3, 0])
+                (events::HOST_FREE, vec![*address, 0, 0, device.cast_unsigned(), 3, 0])
             }
             Step::Segment { device, address, size } => {
-                (EventKind::SEGMENT, vec![*address, *size, 0, device.cast_unsigned(), 3, 4])
+                (events::SEGMENT, vec![*address, *size, 0, device.cast_unsigned(), 3, 4])
             }
         };
         if self.writes_events {
@@ -146,7 +147,7 @@ impl MemoryTape {
 
     /// Writes a snapshot; without its last total if it is `cut`.
     pub fn snapshot(&mut self, number: u64, is_cut: bool) {
-        let [usage, sizes, total] = [EventKind::MEMORY_USAGE, EventKind::MEMORY_SIZES, EventKind::MEMORY_TOTAL];
+        let [usage, sizes, total] = [events::MEMORY_USAGE, events::MEMORY_SIZES, events::MEMORY_TOTAL];
         let (tape, now) = (&mut self.tape, self.last + 1);
         let label = |at: u32| if at == 0 { 0 } else { self.labels[at as usize].to_bits() };
         for (index, (device, ledger)) in self.ledgers.iter().enumerate() {

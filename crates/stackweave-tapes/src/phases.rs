@@ -2,6 +2,7 @@
 #![expect(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "tests name what happens")]
 
 use stackweave_core::{EventKind, RawFrame};
+use stackweave_recording::events;
 use stackweave_store::label;
 
 use crate::{Tape, stack_word, with_bytes};
@@ -37,19 +38,19 @@ impl Phases {
     }
 
     pub fn push_code(&mut self, ticks: u64, frame: RawFrame, bytecode_count: u64, inline_depth: u64) -> &mut Self {
-        self.event(ticks, &EventKind::BEGIN_CODE, &[frame.to_bits(), bytecode_count, inline_depth])
+        self.event(ticks, &events::BEGIN_CODE, &[frame.to_bits(), bytecode_count, inline_depth])
     }
 
     pub fn push_with(&mut self, ticks: u64, frame: RawFrame, json: &str) -> &mut Self {
-        self.event(ticks, &EventKind::BEGIN_WITH, &with_bytes(&[frame.to_bits(), 0], json))
+        self.event(ticks, &events::BEGIN_WITH, &with_bytes(&[frame.to_bits(), 0], json))
     }
 
     pub fn push_run(&mut self, ticks: u64, frame: RawFrame, json: &str) -> &mut Self {
-        self.event(ticks, &EventKind::BEGIN_RUN, &with_bytes(&[frame.to_bits()], json))
+        self.event(ticks, &events::BEGIN_RUN, &with_bytes(&[frame.to_bits()], json))
     }
 
     pub fn still_open(&mut self, ticks: u64, frame: RawFrame, depth: u64) -> &mut Self {
-        self.event(ticks, &EventKind::STILL_OPEN, &[frame.to_bits(), depth])
+        self.event(ticks, &events::STILL_OPEN, &[frame.to_bits(), depth])
     }
 
     pub fn pop(&mut self, ticks: u64) -> &mut Self {
@@ -58,19 +59,19 @@ impl Phases {
     }
 
     pub fn pop_with(&mut self, ticks: u64, json: &str) -> &mut Self {
-        self.event(ticks, &EventKind::END_WITH, &with_bytes(&[], json))
+        self.event(ticks, &events::END_WITH, &with_bytes(&[], json))
     }
 
     pub fn fail(&mut self, ticks: u64, json: &str) -> &mut Self {
-        self.event(ticks, &EventKind::END_FAILED, &with_bytes(&[], json))
+        self.event(ticks, &events::END_FAILED, &with_bytes(&[], json))
     }
 
     pub fn leave_open(&mut self, ticks: u64) -> &mut Self {
-        self.event(ticks, &EventKind::END_LEFT_OPEN, &[])
+        self.event(ticks, &events::END_LEFT_OPEN, &[])
     }
 
     pub fn unmatched(&mut self, ticks: u64, frame: RawFrame, stack: &[RawFrame]) -> &mut Self {
-        self.event(ticks, &EventKind::UNMATCHED_POP, &[frame.to_bits(), stack_word(stack)])
+        self.event(ticks, &events::UNMATCHED_POP, &[frame.to_bits(), stack_word(stack)])
     }
 
     fn event(&mut self, ticks: u64, kind: &EventKind, words: &[u64]) -> &mut Self {

@@ -1,41 +1,28 @@
 //! The kinds of events of a trace, and a recorder as something to write to.
 
-use stackweave_core::{EventKind, Field, FieldType, Role};
+use stackweave_core::EventKind;
+use stackweave_recording::events;
 use stackweave_recording::live::FixedKind;
 use stackweave_recording::{KindNumber, Recorder};
 
 use crate::sink::{Sink, What};
 
-const CALL: Field = Field::new("call", FieldType::Call);
-const FRAME: Field = Field::new("frame", FieldType::Frame);
-const OBJECT: Field = Field::new("object", FieldType::Address);
-
-const fn number(name: &'static str) -> Field {
-    Field::new(name, FieldType::Unsigned)
-}
-
-fn kind(name: &'static str, role: Role, fields: &[Field]) -> EventKind {
-    EventKind { name: name.into(), role, fields: fields.to_vec().into() }
-}
-
 /// The kind of each event, in the order of [`What`].
-fn all() -> [EventKind; What::COUNT] {
-    [
-        kind("call", Role::Begin, &[CALL]),
-        kind("c-call", Role::Begin, &[CALL]),
-        kind("generator", Role::Begin, &[CALL, OBJECT]),
-        kind("resume", Role::Resume, &[CALL, OBJECT]),
-        kind("open", Role::Open, &[CALL, number("depth")]),
-        EventKind::END,
-        kind("yield", Role::End, &[]),
-        kind("raise", Role::End, &[]),
-        kind("gc", Role::Begin, &[FRAME, number("generation")]),
-        kind("gc-end", Role::End, &[number("collected"), number("uncollectable")]),
-        kind("name", Role::Name, &[FRAME, OBJECT]),
-        kind("demoted", Role::Instant, &[FRAME, number("calls"), Field::new("mean", FieldType::Ticks)]),
-        kind("trace-note", Role::Instant, &[FRAME, number("count")]),
-    ]
-}
+const KINDS: [EventKind; What::COUNT] = [
+    events::CALL,
+    events::C_CALL,
+    events::GENERATOR,
+    events::RESUME,
+    events::OPEN,
+    events::END,
+    events::YIELD,
+    events::RAISE,
+    events::GC,
+    events::GC_END,
+    events::NAME,
+    events::DEMOTED,
+    events::TRACE_NOTE,
+];
 
 /// The numbers of the kinds in a recording.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +31,7 @@ pub(crate) struct Kinds([KindNumber; What::COUNT]);
 impl Kinds {
     /// `None` if the recording has no numbers left.
     pub(crate) fn register(recorder: &Recorder) -> Option<Self> {
-        let mut numbers = all().map(|kind| recorder.register(kind));
+        let mut numbers = KINDS.map(|kind| recorder.register(kind));
         let first = (*numbers.first()?)?;
         let whole = numbers.iter().all(Option::is_some);
         whole.then(|| Self(numbers.each_mut().map(|number| number.take().unwrap_or(first))))

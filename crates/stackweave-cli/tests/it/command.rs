@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use stackweave_core::{Allocator, EventKind, Field, FieldType, NoNames, RawFrame, Role};
+use stackweave_core::{NoNames, RawFrame};
+use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::{Options, Recorder};
 
 use crate::common::{Recorded, STACKS, frame, line, text};
@@ -12,14 +13,7 @@ use crate::common::{Recorded, STACKS, frame, line, text};
 /// Notes as tracers write them.
 fn record_notes(path: &Path, demoted: &[&str]) {
     let recorder = Recorder::start(Options::new(path), &STACKS, Arc::new(NoNames)).unwrap();
-    let field = |name, of| Field::new(name, of);
-    let (named, count) = (field("frame", FieldType::Frame), field("count", FieldType::Unsigned));
-    let kind = |name: &'static str, fields: Vec<Field>| {
-        recorder.register(EventKind { name: name.into(), role: Role::Instant, fields: fields.into() }).unwrap()
-    };
-    let mean = field("mean", FieldType::Ticks);
-    let (demotion, note) =
-        (kind("demoted", vec![named.clone(), count.clone(), mean]), kind("trace-note", vec![named, count]));
+    let [demotion, note] = [events::DEMOTED, events::TRACE_NOTE].map(|kind| recorder.register(kind).unwrap());
     for name in demoted.iter().chain(demoted) {
         recorder.record(demotion, &[frame(name).to_bits(), 1_000, 40]);
     }
@@ -54,8 +48,8 @@ fn record_memory(path: &Path, size: u64) {
     let recorder = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
     recorder.name_thread("trainer");
     let malloc = recorder.register(Allocator::Malloc.kind()).unwrap();
-    let free = recorder.register(EventKind::FREE).unwrap();
-    let on_device = recorder.register(EventKind::HOST_ALLOCATE).unwrap();
+    let free = recorder.register(events::FREE).unwrap();
+    let on_device = recorder.register(events::HOST_ALLOCATE).unwrap();
     let stack = |names: &[&str]| -> u64 {
         let frames: Vec<RawFrame> = names.iter().map(|name| frame(name)).collect();
         STACKS.intern(&frames).unwrap().get().into()
@@ -125,8 +119,8 @@ fn a_recording_of_devices_alone_is_told_by_every_command() {
     let extra = [("recorder", "memory"), ("device.1.name", "Toy 9000"), ("device.1.total", "1048576")];
     options.extra.extend(extra.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let host = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
-    let [segment, take, failed] = [EventKind::SEGMENT, EventKind::HOST_ALLOCATE, EventKind::HOST_OUT_OF_MEMORY]
-        .map(|kind| host.register(kind).unwrap());
+    let [segment, take, failed] =
+        [events::SEGMENT, events::HOST_ALLOCATE, events::HOST_OUT_OF_MEMORY].map(|kind| host.register(kind).unwrap());
     let stack = STACKS.intern(&[frame("step"), frame("main")]).unwrap().get().into();
     host.record(segment, &[0x1000, 8192, stack, 1, 0, 0]);
     host.record(take, &[0x1000, 4096, stack, 1, 0, 0]);

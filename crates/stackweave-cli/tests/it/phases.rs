@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stackweave_core::{EventKind, NoNames, RawFrame};
+use stackweave_core::{NoNames, RawFrame};
+use stackweave_recording::events;
 use stackweave_recording::file::ClockSource;
 use stackweave_recording::{Options, Recorder};
 use stackweave_store::label;
@@ -28,9 +29,9 @@ fn record(path: &Path) {
     let recorder = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
     recorder.name_thread("compiler");
     let [code_kind, run, with, failed, left_open, _, unmatched] =
-        EventKind::TIMING.map(|kind| recorder.register(kind).unwrap());
-    let begin = recorder.register(EventKind::BEGIN).unwrap();
-    let end = recorder.register(EventKind::END).unwrap();
+        events::TIMING.map(|kind| recorder.register(kind).unwrap());
+    let begin = recorder.register(events::BEGIN).unwrap();
+    let end = recorder.register(events::END).unwrap();
     let start = recorder.ticks_now();
     let at = |ms: u64| start + ms * MS;
     recorder.record_bytes_at(at(0), run, &[code("forward").to_bits()], br#"{"compile_id": "0/0"}"#);

@@ -1,176 +1,60 @@
-//! What an event of some kind says, by the roles that recordings declare.
+//! The events of a process, and what their kinds say beside what they mean.
 
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
-use stackweave_core::{EventKind, FieldType, Role};
+use stackweave_core::{EventKind, FieldType};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::{Dictionary, Event, number_of};
+use stackweave_recording::events::{Decoder, Ending, Event, Layout};
+use stackweave_recording::file::{Dictionary, RawEvent, number_of};
 
 use crate::activity::details::Details;
-use crate::activity::host::{HostKind, Told};
-use crate::activity::memory::{Given, Held, Taken};
 
 /// The kinds of a process, by number.
 #[derive(Debug)]
-pub(crate) struct Kinds(Vec<Option<Kind>>);
+pub(crate) struct Kinds {
+    decoder: Decoder,
+    kinds: Vec<Option<Kind>>,
+}
 
-/// Where the values of a kind are; `None` for what it has not.
 #[derive(Debug)]
-pub(crate) struct Kind {
-    pub(crate) role: Role,
-    pub(crate) name: Rc<str>,
-    frame: Option<usize>,
-    /// The frame that calls the first one.
-    caller: Option<usize>,
-    stack: Option<usize>,
-    address: Option<usize>,
-    value: Option<(usize, FieldType)>,
-    /// Whose memory it is about, if it is not the process's own.
-    device: Option<usize>,
-    stream: Option<usize>,
-    pool: Option<usize>,
-    /// What the allocator of a host tells with it.
-    host: Option<HostKind>,
-    /// What its name says of a phase, beside its role.
-    mark: Option<&'static str>,
-    /// The fields that have no place of their own.
-    others: Vec<(usize, String, FieldType)>,
+struct Kind {
+    name: Rc<str>,
+    /// The fields that the role says nothing about: their places, names and types.
+    details: Vec<(usize, String, FieldType)>,
 }
 
 impl Kinds {
     pub(crate) fn of(process: &ProcessRecording) -> Self {
+        let decoder = Decoder::of(process.dictionary());
         let mut kinds: Vec<Option<Kind>> = (0..256).map(|_| None).collect();
         for (number, kind) in process.dictionary().kinds() {
-            kinds[usize::from(number)] = Some(Kind::of(kind));
+            kinds[usize::from(number)] = decoder.layout(number).map(|layout| Kind::of(kind, layout));
         }
-        Self(kinds)
+        Self { decoder, kinds }
     }
 
-    pub(crate) fn get(&self, number: u8) -> Option<&Kind> {
-        self.0[usize::from(number)].as_ref()
-    }
-}
-
-impl Kind {
-    fn of(kind: &EventKind) -> Self {
-        let field = |name: &str| kind.fields.iter().position(|field| field.name == name);
-        let first = |types: &[FieldType]| types.iter().find_map(|of| Some((kind.position_of(*of)?, *of)));
-        let value = match kind.role {
-            Role::Counter => first(&[FieldType::Float, FieldType::Signed, FieldType::Unsigned]),
-            Role::Sample => first(&[FieldType::Signed, FieldType::Unsigned]),
-            Role::Allocate | Role::Map | Role::Unmap | Role::Open => first(&[FieldType::Unsigned]),
-            // Old recordings have a stream in its place.
-            Role::Free => field("size").map(|place| (place, FieldType::Unsigned)),
-            _ => None,
-        };
-        let place = |of| kind.position_of(of);
-        let is_memory = matches!(kind.role, Role::Allocate | Role::Free | Role::Map | Role::Unmap);
-        let named = |name: &str| field(name).filter(|_| is_memory);
-        let mut found = Self {
-            role: kind.role,
-            name: kind.name.as_ref().into(),
-            frame: place(FieldType::Frame),
-            caller: kind.fields.iter().position(|field| field.of == FieldType::Frame && field.name == "caller"),
-            stack: place(FieldType::Stack),
-            // Where something happens is a detail of it.
-            address: place(FieldType::Address).filter(|_| kind.role != Role::Instant),
-            value,
-            device: named("device"),
-            stream: named("stream"),
-            pool: named("pool"),
-            host: HostKind::of(kind),
-            mark: mark(kind),
-            others: Vec::new(),
-        };
-        if found.caller == found.frame {
-            found.caller = None;
-        }
-        let value = value.map(|(place, _)| place);
-        let own = [found.frame, found.caller, found.stack, found.address, value];
-        let own = own.into_iter().chain([found.device, found.stream, found.pool]).collect::<Vec<_>>();
-        let words = kind.fields.iter().take(kind.words()).enumerate();
-        let others = words.filter(|(place, _)| !own.contains(&Some(*place)));
-        found.others = others.map(|(place, field)| (place, field.name.to_string(), field.of)).collect();
-        found
+    #[inline]
+    pub(crate) fn decode<'a>(&self, event: &RawEvent<'a>) -> Event<'a> {
+        self.decoder.decode(event)
     }
 
-    pub(crate) fn frame(&self, event: &Event<'_>) -> u32 {
-        number(event, self.frame)
+    /// Returns what a kind is called.
+    pub(crate) fn name(&self, kind: u8) -> Rc<str> {
+        self.kinds[usize::from(kind)].as_ref().map_or_else(|| "".into(), |kind| Rc::clone(&kind.name))
     }
 
-    pub(crate) fn caller(&self, event: &Event<'_>) -> u32 {
-        number(event, self.caller)
-    }
-
-    pub(crate) fn stack(&self, event: &Event<'_>) -> u32 {
-        number(event, self.stack)
-    }
-
-    pub(crate) fn address(&self, event: &Event<'_>) -> u64 {
-        word(event, self.address).unwrap_or(0)
-    }
-
-    /// The weight of a sample, the size of a block, or how many are open around what is open.
-    pub(crate) fn count(&self, event: &Event<'_>) -> Option<u64> {
-        word(event, self.value.map(|(place, _)| place))
-    }
-
-    /// Memory that is taken, by a thread with this tag.
-    pub(crate) fn taken(&self, event: &Event<'_>, tag: u32) -> Taken {
-        Taken {
-            address: self.address(event),
-            size: self.count(event).unwrap_or(0),
-            stack: self.stack(event),
-            tag,
-            held: self.held(event),
-            stream: word(event, self.stream).unwrap_or(0),
-            pool: word(event, self.pool).unwrap_or(0),
-        }
-    }
-
-    /// Memory that is given back.
-    pub(crate) fn given(&self, event: &Event<'_>) -> Given {
-        Given {
-            address: self.address(event),
-            size: self.count(event).unwrap_or(0),
-            stack: self.stack(event),
-            held: self.held(event),
-        }
-    }
-
-    /// What the allocator of a host tells, if the kind is one of those.
-    pub(crate) fn told(&self, event: &Event<'_>) -> Option<Told> {
-        Some(self.host.as_ref()?.told(event))
-    }
-
-    fn held(&self, event: &Event<'_>) -> Held {
-        let device = word(event, self.device).map(u64::cast_signed);
-        match (self.role, device) {
-            (Role::Map | Role::Unmap, Some(device)) => Held::Segment(device),
-            (Role::Map | Role::Unmap, None) => Held::Mapping,
-            (_, device) => Held::Block(device.unwrap_or(EventKind::OWN_DEVICE)),
-        }
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "counters are drawn")]
-    pub(crate) fn quantity(&self, event: &Event<'_>) -> f64 {
-        let word = self.count(event).unwrap_or(0);
-        match self.value {
-            Some((_, FieldType::Float)) => f64::from_bits(word),
-            Some((_, FieldType::Signed)) => word.cast_signed() as f64,
-            _ => word as f64,
-        }
-    }
-
-    pub(crate) fn details(&self, event: &Event<'_>, process: &ProcessRecording) -> Details {
-        if self.others.is_empty() && event.bytes.is_none() && self.mark.is_none() {
+    /// Returns what an event says beside what every event of its role does.
+    pub(crate) fn details(&self, raw: &RawEvent<'_>, event: &Event<'_>, process: &ProcessRecording) -> Details {
+        let Some(kind) = &self.kinds[usize::from(raw.kind)] else { return Details::default() };
+        let mark = mark(event);
+        if kind.details.is_empty() && raw.bytes.is_none() && mark.is_none() {
             return Details::default();
         }
         let mut fields = Map::new();
-        fields.extend(self.mark.map(|mark| (mark.to_owned(), true.into())));
-        for (place, name, of) in &self.others {
-            let Some(word) = event.words.get(*place).copied() else { continue };
+        fields.extend(mark.map(|mark| (mark.to_owned(), true.into())));
+        for (place, name, of) in &kind.details {
+            let Some(word) = raw.words.get(*place).copied() else { continue };
             let value = match of {
                 FieldType::Signed => word.cast_signed().into(),
                 FieldType::Float => f64::from_bits(word).into(),
@@ -181,25 +65,33 @@ impl Kind {
             };
             fields.insert(name.clone(), value);
         }
-        Details::new(fields, event.bytes)
+        Details::new(fields, raw.bytes)
     }
 }
 
-fn mark(kind: &EventKind) -> Option<&'static str> {
-    let marks =
-        [(EventKind::BEGIN_RUN, "run"), (EventKind::END_FAILED, "failed"), (EventKind::END_LEFT_OPEN, "left_open")];
-    marks.into_iter().find(|(known, _)| known.name == kind.name && known.role == kind.role).map(|(_, mark)| mark)
+impl Kind {
+    fn of(kind: &EventKind, layout: &Layout) -> Self {
+        let words = kind.fields.iter().take(kind.words()).enumerate();
+        let details = words.filter(|(place, _)| !layout.is_of_role(*place));
+        let details = details.map(|(place, field)| (place, field.name.to_string(), field.of)).collect();
+        Self { name: kind.name.as_ref().into(), details }
+    }
+}
+
+/// What an event says of a phase, beside its role.
+const fn mark(event: &Event<'_>) -> Option<&'static str> {
+    match event {
+        Event::Begin(begin) if begin.is_run => Some("run"),
+        Event::End(end) => match end.ending {
+            Ending::Failed => Some("failed"),
+            Ending::LeftOpen => Some("left_open"),
+            Ending::Done => None,
+        },
+        _ => None,
+    }
 }
 
 /// What a label says.
 pub(crate) fn text_of(dictionary: &Dictionary, frame: u32) -> Option<&str> {
     dictionary.names(frame).first().and_then(|name| dictionary.string(name.name))
-}
-
-fn word(event: &Event<'_>, place: Option<usize>) -> Option<u64> {
-    event.words.get(place?).copied()
-}
-
-fn number(event: &Event<'_>, place: Option<usize>) -> u32 {
-    word(event, place).map_or(0, number_of)
 }

@@ -1,23 +1,23 @@
-//! Which memory is taken, while events are read in the order of their times.
+//! Which memory is live, while events are read in the order of their times.
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::activity::memory::{Given, Held, Taken};
+use stackweave_recording::events::{Memory, Region};
 
-/// The memory that is taken, with what whoever reads has to remember of each piece.
+/// The memory that is live, with what whoever reads has to remember of each piece.
 #[derive(Debug)]
 pub(crate) struct LiveMemory<T> {
     blocks: HashMap<(i64, u64), Piece<T>>,
     /// By kind and first address. They do not overlap.
-    ranges: HashMap<Held, BTreeMap<u64, Piece<T>>>,
-    /// What each thread gave back last: it may say that it did not.
-    given: HashMap<u32, (u64, Vec<Piece<T>>)>,
+    ranges: HashMap<Region, BTreeMap<u64, Piece<T>>>,
+    /// What each thread freed last: the call may have failed.
+    freed: HashMap<u32, (u64, Vec<Piece<T>>)>,
 }
 
 /// A block, or what is left of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece<T> {
-    pub(crate) held: Held,
+    pub(crate) region: Region,
     pub(crate) address: u64,
     pub(crate) size: u64,
     pub(crate) value: T,
@@ -32,53 +32,53 @@ impl<T> Piece<T> {
 
 impl<T> Default for LiveMemory<T> {
     fn default() -> Self {
-        Self { blocks: HashMap::new(), ranges: HashMap::new(), given: HashMap::new() }
+        Self { blocks: HashMap::new(), ranges: HashMap::new(), freed: HashMap::new() }
     }
 }
 
 impl<T: Copy> LiveMemory<T> {
-    /// Memory is taken. What was there before is given back by that, and added to `gone`; what is left of it, where it was a
+    /// Memory is allocated. What was there before is freed by that, and added to `gone`; what is left of it, where it was a
     /// range, to `left`.
-    pub(crate) fn take(&mut self, taken: &Taken, value: T, gone: &mut Vec<Piece<T>>, left: &mut Vec<Piece<T>>) {
-        let Taken { address, size, held, .. } = *taken;
-        let piece = Piece { held, address, size, value };
-        if held.is_range() {
-            self.cut(held, (address, size), gone, left);
-            self.ranges.entry(held).or_default().insert(address, piece);
+    pub(crate) fn allocate(&mut self, memory: &Memory, value: T, gone: &mut Vec<Piece<T>>, left: &mut Vec<Piece<T>>) {
+        let Memory { region, address, size, .. } = *memory;
+        let piece = Piece { region, address, size, value };
+        if region.is_range() {
+            self.cut(region, (address, size), gone, left);
+            self.ranges.entry(region).or_default().insert(address, piece);
         } else {
-            gone.extend(self.blocks.insert((held.device(), address), piece));
+            gone.extend(self.blocks.insert((region.device(), address), piece));
         }
     }
 
-    /// Memory is given back: what was known of it, and what is left of ranges that were given back in part.
-    pub(crate) fn give(&mut self, thread: u32, given: &Given, gone: &mut Vec<Piece<T>>, left: &mut Vec<Piece<T>>) {
+    /// Memory is freed: what was known of it is added to `gone`, what is left of ranges that were freed in part to `left`.
+    pub(crate) fn free(&mut self, thread: u32, memory: &Memory, gone: &mut Vec<Piece<T>>, left: &mut Vec<Piece<T>>) {
         let before = gone.len();
-        if given.held.is_range() {
-            self.cut(given.held, (given.address, given.size), gone, left);
+        if memory.region.is_range() {
+            self.cut(memory.region, (memory.address, memory.size), gone, left);
         } else {
-            gone.extend(self.blocks.remove(&(given.held.device(), given.address)));
+            gone.extend(self.blocks.remove(&(memory.region.device(), memory.address)));
         }
-        let (address, last) = self.given.entry(thread).or_default();
-        *address = given.address;
+        let (address, last) = self.freed.entry(thread).or_default();
+        *address = memory.address;
         last.clear();
         last.extend_from_slice(&gone[before..]);
     }
 
-    /// What a thread gave back last was not given back: it is taken again, and added to `back`.
+    /// What a thread freed last is not freed after all: it is live again, and added to `back`.
     pub(crate) fn keep(&mut self, thread: u32, address: u64, back: &mut Vec<Piece<T>>, gone: &mut Vec<Piece<T>>) {
-        let Some((_, last)) = self.given.remove(&thread).filter(|(of, _)| *of == address) else { return };
+        let Some((_, last)) = self.freed.remove(&thread).filter(|(of, _)| *of == address) else { return };
         for piece in last {
-            if piece.held.is_range() {
-                self.cut(piece.held, (piece.address, piece.size), gone, &mut Vec::new());
-                self.ranges.entry(piece.held).or_default().insert(piece.address, piece);
+            if piece.region.is_range() {
+                self.cut(piece.region, (piece.address, piece.size), gone, &mut Vec::new());
+                self.ranges.entry(piece.region).or_default().insert(piece.address, piece);
             } else {
-                gone.extend(self.blocks.insert((piece.held.device(), piece.address), piece));
+                gone.extend(self.blocks.insert((piece.region.device(), piece.address), piece));
             }
             back.push(piece);
         }
     }
 
-    fn cut(&mut self, of: Held, (address, size): (u64, u64), gone: &mut Vec<Piece<T>>, left: &mut Vec<Piece<T>>) {
+    fn cut(&mut self, of: Region, (address, size): (u64, u64), gone: &mut Vec<Piece<T>>, left: &mut Vec<Piece<T>>) {
         let end = address.saturating_add(size);
         let Some(ranges) = self.ranges.get_mut(&of) else { return };
         while let Some((&start, &piece)) = ranges.range(..end).next_back().filter(|(_, piece)| piece.end() > address) {
@@ -94,7 +94,7 @@ impl<T: Copy> LiveMemory<T> {
     }
 
     /// The range of this kind that an address is in.
-    pub(crate) fn range_at(&self, of: Held, address: u64) -> Option<&Piece<T>> {
+    pub(crate) fn range_at(&self, of: Region, address: u64) -> Option<&Piece<T>> {
         let (_, piece) = self.ranges.get(&of)?.range(..=address).next_back()?;
         Some(piece).filter(|piece| address < piece.end())
     }
@@ -104,7 +104,7 @@ impl<T: Copy> LiveMemory<T> {
         self.blocks.get(&(device, address))
     }
 
-    /// All that is taken.
+    /// All that is live.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &Piece<T>> {
         self.blocks.values().chain(self.ranges.values().flat_map(BTreeMap::values))
     }
@@ -114,46 +114,38 @@ impl<T: Copy> LiveMemory<T> {
 mod tests {
     use super::*;
 
-    const OWN: Held = Held::Block(-1);
-
-    fn taken(address: u64, size: u64, held: Held) -> Taken {
-        Taken { address, size, stack: 0, tag: 0, held, stream: 0, pool: 0 }
-    }
-
-    fn given(address: u64, size: u64, held: Held) -> Given {
-        Given { address, size, stack: 0, held }
-    }
+    const OWN: Region = Region::Block(-1);
 
     fn places(pieces: &[Piece<char>]) -> Vec<(u64, u64, char)> {
         pieces.iter().map(|piece| (piece.address, piece.size, piece.value)).collect()
     }
 
     #[test]
-    fn ranges_are_given_back_in_parts_and_blocks_whole() {
+    fn ranges_are_freed_in_parts_and_blocks_whole() {
         let mut live = LiveMemory::default();
         let (mut gone, mut left) = (Vec::new(), Vec::new());
-        live.take(&taken(0x1000, 0x4000, Held::Mapping), 'm', &mut gone, &mut left);
-        live.take(&taken(0x1000, 64, OWN), 'b', &mut gone, &mut left);
+        live.allocate(&Memory::new(Region::Mapping, 0x1000, 0x4000), 'm', &mut gone, &mut left);
+        live.allocate(&Memory::new(OWN, 0x1000, 64), 'b', &mut gone, &mut left);
         assert!(gone.is_empty() && left.is_empty());
-        live.give(1, &given(0x2000, 0x1000, Held::Mapping), &mut gone, &mut left);
+        live.free(1, &Memory::new(Region::Mapping, 0x2000, 0x1000), &mut gone, &mut left);
         assert_eq!(places(&gone), [(0x1000, 0x4000, 'm')]);
         assert_eq!(places(&left), [(0x1000, 0x1000, 'm'), (0x3000, 0x2000, 'm')]);
-        assert_eq!(live.range_at(Held::Mapping, 0x4fff).map(|piece| piece.address), Some(0x3000));
-        assert_eq!(live.range_at(Held::Mapping, 0x2800), None);
+        assert_eq!(live.range_at(Region::Mapping, 0x4fff).map(|piece| piece.address), Some(0x3000));
+        assert_eq!(live.range_at(Region::Mapping, 0x2800), None);
         gone.clear();
-        live.give(1, &given(0x1000, 0, OWN), &mut gone, &mut left);
-        live.give(1, &given(0x1000, 0, OWN), &mut gone, &mut left);
+        live.free(1, &Memory::new(OWN, 0x1000, 0), &mut gone, &mut left);
+        live.free(1, &Memory::new(OWN, 0x1000, 0), &mut gone, &mut left);
         assert_eq!(places(&gone), [(0x1000, 64, 'b')]);
         assert_eq!(live.pieces().count(), 2);
     }
 
     #[test]
-    fn what_takes_the_place_of_another_gives_it_back() {
+    fn what_is_allocated_in_the_place_of_another_frees_it() {
         let mut live = LiveMemory::default();
         let (mut gone, mut left) = (Vec::new(), Vec::new());
-        live.take(&taken(0x10, 8, OWN), 'a', &mut gone, &mut left);
-        live.take(&taken(0x10, 9, OWN), 'b', &mut gone, &mut left);
-        live.take(&taken(0x10, 7, Held::Block(3)), 'c', &mut gone, &mut left);
+        live.allocate(&Memory::new(OWN, 0x10, 8), 'a', &mut gone, &mut left);
+        live.allocate(&Memory::new(OWN, 0x10, 9), 'b', &mut gone, &mut left);
+        live.allocate(&Memory::new(Region::Block(3), 0x10, 7), 'c', &mut gone, &mut left);
         assert_eq!(places(&gone), [(0x10, 8, 'a')]);
         assert_eq!(live.pieces().map(|piece| piece.size).sum::<u64>(), 16);
     }
@@ -162,8 +154,8 @@ mod tests {
     fn what_was_kept_is_there_again() {
         let mut live = LiveMemory::default();
         let (mut gone, mut left, mut back) = (Vec::new(), Vec::new(), Vec::new());
-        live.take(&taken(0x10, 8, OWN), 'a', &mut gone, &mut left);
-        live.give(5, &given(0x10, 0, OWN), &mut gone, &mut left);
+        live.allocate(&Memory::new(OWN, 0x10, 8), 'a', &mut gone, &mut left);
+        live.free(5, &Memory::new(OWN, 0x10, 0), &mut gone, &mut left);
         live.keep(6, 0x10, &mut back, &mut gone);
         assert_eq!((live.pieces().count(), back.len()), (0, 0));
         live.keep(5, 0x10, &mut back, &mut gone);

@@ -5,21 +5,19 @@
 //! go back.
 
 mod details;
-mod host;
 mod kinds;
 mod live;
-mod memory;
 mod named;
 mod objects;
 mod visit;
 
 use std::rc::Rc;
 
+use stackweave_recording::events::Memory;
+
 pub(crate) use details::Details;
-pub(crate) use host::{HostKind, Tells, Told};
 pub(crate) use kinds::{Kinds, text_of};
 pub(crate) use live::{LiveMemory, Piece};
-pub(crate) use memory::{Given, Held, Taken};
 pub(crate) use named::{NamedProcess, NamedThread};
 pub(crate) use visit::{visit, visit_process, visit_thread};
 
@@ -113,17 +111,19 @@ pub(crate) enum What<'e> {
         weight: i64,
         details: Details,
     },
-    /// Memory is taken from the allocator of this name.
+    /// Memory is allocated by the allocator of this name.
     Allocate {
-        taken: Taken,
+        memory: Memory,
+        /// The frame of the tag that the thread has; 0 if it has none.
+        tag: u32,
         allocator: Rc<str>,
         details: Details,
     },
     Free {
-        given: Given,
+        memory: Memory,
         name: Rc<str>,
     },
-    /// What the thread gave back last, at this address, was not given back.
+    /// What the thread freed last, at this address, is not freed after all.
     Keep {
         address: u64,
     },
@@ -131,7 +131,7 @@ pub(crate) enum What<'e> {
     Tag {
         frame: u32,
     },
-    /// Figures of a snapshot, of the memory that this stack has taken.
+    /// Figures of a snapshot, of the memory that this stack has allocated.
     Usage {
         name: Rc<str>,
         frame: u32,

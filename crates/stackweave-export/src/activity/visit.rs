@@ -4,13 +4,12 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::rc::Rc;
 
-use stackweave_core::Role;
+use stackweave_recording::events::{Begin, Event, Name, Open};
 use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
-use crate::activity::kinds::{Kind, Kinds, text_of};
+use crate::activity::kinds::{Kinds, text_of};
 use crate::activity::objects::Objects;
 use crate::activity::{Ending, Happening, Span, What};
 use crate::error::ExportError;
@@ -90,8 +89,8 @@ impl<'t, 'f> Visit<'t, 'f> {
         }
         let place = self.place_of(process, timed.process, timed.thread);
         let mut thread = core::mem::take(&mut self.threads[place]);
-        let role = self.kinds[process].get(timed.event.kind).map(|kind| kind.role);
-        let is_open = role == Some(Role::Open);
+        let event = self.kinds[process].decode(&timed.event);
+        let is_open = matches!(event, Event::Open(_));
         if !is_open && thread.open.was_told() {
             self.end_beyond(&mut thread)?;
         }
@@ -106,61 +105,63 @@ impl<'t, 'f> Visit<'t, 'f> {
         if !is_open {
             thread.seen = thread.now;
         }
-        let done = self.one(&mut thread, timed);
+        let done = self.one(&mut thread, timed, &event);
         self.threads[place] = thread;
         done
     }
 
-    fn one(&mut self, thread: &mut Thread, timed: &TimedEvent<'_>) -> Result<(), ExportError> {
-        let event = &timed.event;
-        let Some(kind) = self.kinds[thread.process].get(event.kind) else { return Ok(()) };
-        match kind.role {
-            Role::Begin | Role::Resume => {
-                let span = self.span(thread, timed, self.is_inside);
+    fn one(&mut self, thread: &mut Thread, timed: &TimedEvent<'_>, event: &Event<'_>) -> Result<(), ExportError> {
+        match event {
+            Event::Begin(begin) => {
+                let Begin { frame, caller, stack, object, is_resumed, .. } = *begin;
+                let span = Span { frame, stack, caller, is_call: true, ..Span::default() };
+                let span = self.span(thread, timed, event, (span, object, !is_resumed));
                 thread.open.begin(span);
                 if self.is_inside { self.tell_begin(thread, thread.open.len() - 1) } else { Ok(()) }
             }
-            Role::Open => self.open(thread, timed),
-            Role::End => match thread.open.end() {
+            Event::Open(open) => self.open(thread, timed, open),
+            Event::End(_) => match thread.open.end() {
                 Ended::Known(mut span) => {
-                    span.at_end = kind.details(event, timed.process);
+                    span.at_end = self.kinds[thread.process].details(&timed.event, event, timed.process);
                     self.tell_end(thread, span, thread.now, Ending::Ended)
                 }
                 Ended::Unknown | Ended::Nothing => Ok(()),
             },
-            Role::Name => {
-                self.name(thread, timed);
+            Event::Name(name) => {
+                self.name(thread, timed.process, *name);
                 Ok(())
             }
-            // What a thread gave back is gone already, and an account is no event.
-            Role::Complete | Role::State => Ok(()),
-            role => {
-                if role == Role::Tag {
-                    thread.tag = kind.frame(event);
+            // What a thread freed is gone already, and an account is no event.
+            Event::Complete(_) | Event::State(_) => Ok(()),
+            event => {
+                if let Event::Tag { frame } = event {
+                    thread.tag = *frame;
                 }
                 if !self.range.contains(&thread.now) {
                     return Ok(());
                 }
-                let what = what(kind, timed, thread.tag);
+                let Some(what) = what(&self.kinds[thread.process], timed, event, thread.tag) else { return Ok(()) };
                 self.tell(thread, thread.now, what)
             }
         }
     }
 
-    /// What begins, or is open.
-    fn span(&mut self, thread: &Thread, timed: &TimedEvent<'_>, is_told: bool) -> Span {
-        let (process, event) = (thread.process, &timed.event);
-        let mut span = Span { began: thread.now, is_told, ..Span::default() };
-        let Some(kind) = self.kinds[process].get(event.kind) else { return span };
-        (span.frame, span.caller, span.stack) = (kind.frame(event), kind.caller(event), kind.stack(event));
-        span.is_call = kind.role != Role::Open;
-        span.details = kind.details(event, timed.process);
-        let address = kind.address(event);
+    /// Completes a span that begins or is open, of the object at this address, which begins with it if it `is_new`.
+    fn span(
+        &mut self,
+        thread: &Thread,
+        timed: &TimedEvent<'_>,
+        event: &Event<'_>,
+        (mut span, address, is_new): (Span, u64, bool),
+    ) -> Span {
+        let process = thread.process;
+        (span.began, span.is_told) = (thread.now, self.is_inside);
+        span.details = self.kinds[process].details(&timed.event, event, timed.process);
         if address != 0 {
-            let (mut object, name) = self.objects.begin(process, address, kind.role == Role::Begin);
+            let (mut object, name) = self.objects.begin(process, address, is_new);
             span.details = span.details.with_text("object", &format!("{address:#x}"));
             span.name_task(name.as_deref());
-            if is_told {
+            if span.is_told {
                 self.objects.tell(process, &mut object);
             }
             span.object = Some(object);
@@ -169,9 +170,8 @@ impl<'t, 'f> Visit<'t, 'f> {
     }
 
     /// Something is open: it begins if that is not known, and what is known to be open in its place ends.
-    fn open(&mut self, thread: &mut Thread, timed: &TimedEvent<'_>) -> Result<(), ExportError> {
-        let Some(kind) = self.kinds[thread.process].get(timed.event.kind) else { return Ok(()) };
-        let (frame, depth) = (kind.frame(&timed.event), kind.count(&timed.event).unwrap_or(0));
+    fn open(&mut self, thread: &mut Thread, timed: &TimedEvent<'_>, open: &Open) -> Result<(), ExportError> {
+        let Open { frame, caller, stack, object, depth } = *open;
         if !thread.open.goes_on(depth) {
             self.end_beyond(thread)?;
         }
@@ -183,7 +183,8 @@ impl<'t, 'f> Visit<'t, 'f> {
             return Ok(());
         }
         self.end_beyond(thread)?;
-        let span = self.span(thread, timed, self.is_inside);
+        let span = Span { frame, stack, caller, ..Span::default() };
+        let span = self.span(thread, timed, &Event::Open(*open), (span, object, false));
         thread.open.begin_open(depth, span);
         if self.is_inside { self.tell_begin(thread, thread.open.len() - 1) } else { Ok(()) }
     }
@@ -198,15 +199,13 @@ impl<'t, 'f> Visit<'t, 'f> {
     }
 
     /// An object gets a name, and so do its spans that are open.
-    fn name(&mut self, thread: &mut Thread, timed: &TimedEvent<'_>) {
-        let Some(kind) = self.kinds[thread.process].get(timed.event.kind) else { return };
-        let (address, dictionary) = (kind.address(&timed.event), timed.process.dictionary());
-        let text = text_of(dictionary, kind.frame(&timed.event));
-        let Some(text) = text.filter(|_| address != 0) else { return };
-        for span in thread.open.iter_mut().filter(|span| span.object.is_some_and(|of| of.address == address)) {
+    fn name(&mut self, thread: &mut Thread, process: &ProcessRecording, name: Name) {
+        let Name { frame, object } = name;
+        let Some(text) = text_of(process.dictionary(), frame).filter(|_| object != 0) else { return };
+        for span in thread.open.iter_mut().filter(|span| span.object.is_some_and(|of| of.address == object)) {
             span.name_task(Some(text));
         }
-        self.objects.name(thread.process, address, text.into());
+        self.objects.name(thread.process, object, text.into());
     }
 
     /// The time that is asked for begins: what is open begins with it.
@@ -290,27 +289,26 @@ impl<'t, 'f> Visit<'t, 'f> {
     }
 }
 
-fn what<'e>(kind: &Kind, timed: &TimedEvent<'_>, tag: u32) -> What<'e> {
-    let event = &timed.event;
-    let details = || kind.details(event, timed.process);
-    match kind.role {
-        Role::Counter => What::Counter { frame: kind.frame(event), value: kind.quantity(event) },
-        Role::Sample => {
-            let weight = kind.count(event).map_or(1, u64::cast_signed);
-            What::Sample { stack: kind.stack(event), weight, details: details() }
+fn what<'e>(kinds: &Kinds, timed: &TimedEvent<'_>, event: &Event<'_>, tag: u32) -> Option<What<'e>> {
+    let name = || kinds.name(timed.event.kind);
+    let details = || kinds.details(&timed.event, event, timed.process);
+    Some(match *event {
+        Event::Counter(counter) => What::Counter { frame: counter.frame, value: counter.value },
+        Event::Sample(sample) => What::Sample { stack: sample.stack, weight: sample.weight, details: details() },
+        Event::Allocate(memory) => What::Allocate { memory, tag, allocator: name(), details: details() },
+        Event::Free(memory) => What::Free { memory, name: name() },
+        Event::Keep { address } => What::Keep { address },
+        Event::Tag { frame } => What::Tag { frame },
+        Event::Usage(usage) => {
+            What::Usage { name: name(), frame: usage.allocator, stack: usage.stack, details: details() }
         }
-        Role::Allocate | Role::Map => {
-            What::Allocate { taken: kind.taken(event, tag), allocator: Rc::clone(&kind.name), details: details() }
-        }
-        Role::Free | Role::Unmap => What::Free { given: kind.given(event), name: Rc::clone(&kind.name) },
-        Role::Keep => What::Keep { address: kind.address(event) },
-        Role::Tag => What::Tag { frame: kind.frame(event) },
-        Role::Usage => What::Usage {
-            name: Rc::clone(&kind.name),
-            frame: kind.frame(event),
-            stack: kind.stack(event),
-            details: details(),
-        },
-        _ => What::Instant { frame: kind.frame(event), stack: kind.stack(event), details: details() },
-    }
+        Event::Instant(instant) => What::Instant { frame: instant.frame, stack: instant.stack, details: details() },
+        Event::Begin(_)
+        | Event::Open(_)
+        | Event::End(_)
+        | Event::Name(_)
+        | Event::Complete(_)
+        | Event::State(_)
+        | Event::Other => return None,
+    })
 }

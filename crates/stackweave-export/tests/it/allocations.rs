@@ -1,10 +1,10 @@
 //! Tables of who has taken memory, as Python's csv and Polars read them.
 
 use serde_json::{Value, json};
-use stackweave_core::Allocator;
 use stackweave_export::{ExportError, ExportOptions, Format, export};
 use stackweave_profile::{AggregateOptions, Measure};
 use stackweave_recording::Recording;
+use stackweave_recording::events::Allocator;
 use stackweave_tapes::{Tape, span};
 use stackweave_testkit::folder::Folder;
 

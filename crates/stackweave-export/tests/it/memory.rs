@@ -1,10 +1,10 @@
 //! What happens to memory, in the formats of events.
 
 use serde_json::{Value, json};
-use stackweave_core::Allocator;
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::{AggregateOptions, Measure};
 use stackweave_recording::Recording;
+use stackweave_recording::events::Allocator;
 use stackweave_testkit::folder::Folder;
 
 use crate::common::examples::MAIN_THREAD;

@@ -1,9 +1,10 @@
 //! Pictures of memory over time, read by an XML parser.
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::EventKind;
 use stackweave_export::{ExportError, ExportOptions, Format, export};
 use stackweave_profile::AggregateOptions;
 use stackweave_recording::Recording;
+use stackweave_recording::events::{self, Allocator};
 use stackweave_tapes::{Tape, recording_of, span};
 use stackweave_testkit::folder::Folder;
 
@@ -49,9 +50,9 @@ fn a_snapshot_knows_the_peak_better_than_the_line() {
     }
     let figures = [10, 20, 1, 2_000_000, 3, 4 << 20, 0, 0, 9, 0, 0];
     let own = [&[1, EventKind::OWN_DEVICE.cast_unsigned(), 1_500_000][..], &figures].concat();
-    tape.event((MAIN_THREAD, 4_000_000), &EventKind::MEMORY_TOTAL, &own);
+    tape.event((MAIN_THREAD, 4_000_000), &events::MEMORY_TOTAL, &own);
     let host = [&[1, 0, 10][..], &[7; 11]].concat();
-    tape.event((MAIN_THREAD, 4_000_001), &EventKind::MEMORY_TOTAL, &host);
+    tape.event((MAIN_THREAD, 4_000_001), &events::MEMORY_TOTAL, &host);
     let recording = tape.recording();
     assert_eq!(texts(&drawn(&recording), "peak"), ["4.00 MiB at 2.50 ms"]);
     let part = AggregateOptions { range: Some(0..1_500_000), ..AggregateOptions::default() };

@@ -1,10 +1,11 @@
 //! What timing recorders record, in all formats: phases with files and without, runs, what failed and what was left open.
 
 use serde_json::{Value, json};
-use stackweave_core::{EventKind, RawFrame};
+use stackweave_core::RawFrame;
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::AggregateOptions;
 use stackweave_recording::Recording;
+use stackweave_recording::events;
 use stackweave_recording::file::Start;
 use stackweave_store::label;
 use stackweave_tapes::{Tape, span, with_bytes};
@@ -28,21 +29,21 @@ fn compiled() -> Recording {
     let start = Start { pid: 1, ticks_per_second: 1_000_000, ..Start::default() };
     let mut tape = Tape::started(&start);
     tape.thread(1, 1, "main");
-    for kind in &EventKind::TIMING {
+    for kind in &events::TIMING {
         tape.kind(kind);
     }
     let forward = code("Model.forward", 10).to_bits();
-    tape.event((1, 0), &EventKind::BEGIN_RUN, &with_bytes(&[forward], r#"{"compile_id":"0/0"}"#));
+    tape.event((1, 0), &events::BEGIN_RUN, &with_bytes(&[forward], r#"{"compile_id":"0/0"}"#));
     tape.begin((1, 100), span("tracing"));
-    tape.event((1, 200), &EventKind::BEGIN_CODE, &[code("attention", 33).to_bits(), 40, 1]);
-    tape.event((1, 250), &EventKind::BEGIN_CODE, &[code("attention", 33).to_bits(), 40, 2]);
+    tape.event((1, 200), &events::BEGIN_CODE, &[code("attention", 33).to_bits(), 40, 1]);
+    tape.event((1, 250), &events::BEGIN_CODE, &[code("attention", 33).to_bits(), 40, 2]);
     tape.end((1, 300));
-    tape.event((1, 400), &EventKind::END_WITH, &with_bytes(&[], r#"{"guards":3}"#));
+    tape.event((1, 400), &events::END_WITH, &with_bytes(&[], r#"{"guards":3}"#));
     tape.begin((1, 410), span("guard"));
-    tape.event((1, 450), &EventKind::END_LEFT_OPEN, &[]);
-    tape.event((1, 450), &EventKind::END_FAILED, &with_bytes(&[], ""));
-    tape.event((1, 500), &EventKind::UNMATCHED_POP, &[span("unmatched pop").to_bits(), 0]);
-    tape.event((1, 1000), &EventKind::END_FAILED, &with_bytes(&[], r#"{"error":"Unsupported: no"}"#));
+    tape.event((1, 450), &events::END_LEFT_OPEN, &[]);
+    tape.event((1, 450), &events::END_FAILED, &with_bytes(&[], ""));
+    tape.event((1, 500), &events::UNMATCHED_POP, &[span("unmatched pop").to_bits(), 0]);
+    tape.event((1, 1000), &events::END_FAILED, &with_bytes(&[], r#"{"error":"Unsupported: no"}"#));
     tape.recording()
 }
 

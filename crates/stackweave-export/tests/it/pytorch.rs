@@ -1,9 +1,9 @@
 //! Memory snapshots, as Python's pickle reads them, by the rules of `PyTorch`'s viewer, and by its `_memory_viz.py`.
 
 use serde_json::{Value, json};
-use stackweave_core::{Allocator, EventKind};
 use stackweave_export::{ExportError, ExportOptions, Format, export};
 use stackweave_profile::AggregateOptions;
+use stackweave_recording::events::{self, Allocator};
 use stackweave_tapes::{Tape, recording_of, span};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
@@ -172,8 +172,8 @@ fn random_memory(seed: u64, events: u64) -> Tape {
             0..5 => tape.allocate_by(at, Allocator::Malloc, (address, random.bits() % 0x40), &stack),
             5..9 => tape.free(at, address),
             9 => tape.allocate_by(at, Allocator::Mmap, (page, 0x1000 * (1 + random.bits() % 8)), &stack),
-            10 => tape.event(at, &EventKind::MUNMAP, &[page, 0x1000 * (1 + random.bits() % 8)]),
-            _ => tape.event(at, &EventKind::KEPT, &[address]),
+            10 => tape.event(at, &events::MUNMAP, &[page, 0x1000 * (1 + random.bits() % 8)]),
+            _ => tape.event(at, &events::KEPT, &[address]),
         }
     }
     tape

@@ -1,9 +1,9 @@
 //! Snapshots of what a caching allocator told: entry by entry what `PyTorch`'s own would have.
 
 use serde_json::{Value, json};
-use stackweave_core::EventKind;
 use stackweave_export::ExportOptions;
 use stackweave_profile::AggregateOptions;
+use stackweave_recording::events;
 use stackweave_tapes::span;
 
 use crate::common::cuda::{CudaTape, DEVICE_FREE, FIRST, MIB, OF_GRAPH, SECOND, SNAPSHOT_SIZE, cuda_events};
@@ -228,8 +228,8 @@ fn with_more() -> CudaTape {
     // While the second account is told, another thread gives back a block of it.
     tape.state((MAIN_THREAD, 40_000), 1);
     tape.segment((MAIN_THREAD, 41_000), (0x10_0000, 2 * MIB), (&main, FIRST), 0);
-    tape.event((WORKER, 42_000), &EventKind::HOST_FREE_REQUESTED, (0x10_0200, 100), (&[], FIRST));
-    tape.event((WORKER, 43_000), &EventKind::HOST_FREE_COMPLETED, (0x10_0200, 100), (&[], FIRST));
+    tape.event((WORKER, 42_000), &events::HOST_FREE_REQUESTED, (0x10_0200, 100), (&[], FIRST));
+    tape.event((WORKER, 43_000), &events::HOST_FREE_COMPLETED, (0x10_0200, 100), (&[], FIRST));
     tape.block((MAIN_THREAD, 44_000), (0x10_0000, 512, 0), (&[], FIRST), 0);
     tape.block((MAIN_THREAD, 45_000), (0x10_0200, 512, 100), (&main, FIRST), 3);
     tape.block((MAIN_THREAD, 46_000), (0x10_0400, 1024, 1000), (&main, FIRST), 2);
@@ -237,8 +237,8 @@ fn with_more() -> CudaTape {
     tape.segment((MAIN_THREAD, 47_000), (0x100_0000, 20 * MIB), (&main, OF_GRAPH), 1);
     tape.block((MAIN_THREAD, 47_000), (0x100_0000, MIB, 1_000_000), (&main, OF_GRAPH), 2);
     tape.state((MAIN_THREAD, 48_000), 2);
-    tape.event((MAIN_THREAD, 50_000), &EventKind::HOST_FREE_COMPLETED, (0x10_0400, 1000), (&[], FIRST));
-    tape.event((MAIN_THREAD, 51_000), &EventKind::HOST_ALLOCATE, (0x10_0600, 300), (&main, FIRST));
+    tape.event((MAIN_THREAD, 50_000), &events::HOST_FREE_COMPLETED, (0x10_0400, 1000), (&[], FIRST));
+    tape.event((MAIN_THREAD, 51_000), &events::HOST_ALLOCATE, (0x10_0600, 300), (&main, FIRST));
     tape
 }
 
@@ -285,11 +285,11 @@ fn own_memory_is_behind_the_devices_and_annotations_are_of_it() {
 fn blocks_in_no_segment_have_places_too() {
     let mut tape = CudaTape::new();
     let main = tape.stacks.main.clone();
-    tape.event((MAIN_THREAD, 1000), &EventKind::HOST_FREE_REQUESTED, (0x10_0000, 512), (&[], FIRST));
-    tape.event((MAIN_THREAD, 2000), &EventKind::HOST_ALLOCATE, (0x100_0000, 300), (&main, OF_GRAPH));
+    tape.event((MAIN_THREAD, 1000), &events::HOST_FREE_REQUESTED, (0x10_0000, 512), (&[], FIRST));
+    tape.event((MAIN_THREAD, 2000), &events::HOST_ALLOCATE, (0x100_0000, 300), (&main, OF_GRAPH));
     // Given out again before it was told to be free.
-    tape.event((MAIN_THREAD, 3000), &EventKind::HOST_FREE_REQUESTED, (0x100_0000, 300), (&[], OF_GRAPH));
-    tape.event((MAIN_THREAD, 4000), &EventKind::HOST_ALLOCATE, (0x200_0000, 400), (&main, SECOND));
+    tape.event((MAIN_THREAD, 3000), &events::HOST_FREE_REQUESTED, (0x100_0000, 300), (&[], OF_GRAPH));
+    tape.event((MAIN_THREAD, 4000), &events::HOST_ALLOCATE, (0x200_0000, 400), (&main, SECOND));
     let Some(read) = snapshot(tape) else { return };
     let expected = [
         (

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use stackweave_core::{EventKind, RawFrame};
 use stackweave_export::ExportOptions;
+use stackweave_recording::events;
 use stackweave_testkit::random::Random;
 
 use crate::common::cuda::{CudaTape, FIRST, MIB};
@@ -51,7 +52,7 @@ impl Allocator {
             let number = self.random.bits() % PAGES;
             if self.random.below(2) == 0 { WHOLE + 2 * number * PAGE } else { GROWING + number * PAGE }
         };
-        let kinds = [(EventKind::SEGMENT, EventKind::SEGMENT_FREE), (EventKind::SEGMENT_MAP, EventKind::SEGMENT_UNMAP)];
+        let kinds = [(events::SEGMENT, events::SEGMENT_FREE), (events::SEGMENT_MAP, events::SEGMENT_UNMAP)];
         let (map, unmap) = &kinds[usize::from(page >= GROWING)];
         let address = page + (self.random.bits() % SLOTS) * (PAGE / SLOTS);
         let known = self.blocks.get(&address).copied();
@@ -63,16 +64,16 @@ impl Allocator {
             2..5 if known.is_none() && self.pages.contains(&page) => {
                 let size = 1 + self.random.bits() % (PAGE / SLOTS);
                 self.blocks.insert(address, (size, false));
-                self.tell(&EventKind::HOST_ALLOCATE, (address, size), true);
+                self.tell(&events::HOST_ALLOCATE, (address, size), true);
             }
             5 | 6 if known.is_some_and(|(_, is_pending)| !is_pending) => {
                 let (size, _) = known.unwrap();
                 self.blocks.insert(address, (size, true));
-                self.tell(&EventKind::HOST_FREE_REQUESTED, (address, size), false);
+                self.tell(&events::HOST_FREE_REQUESTED, (address, size), false);
             }
             _ if known.is_some_and(|(_, is_pending)| is_pending) => {
                 let (size, _) = self.blocks.remove(&address).unwrap();
-                self.tell(&EventKind::HOST_FREE_COMPLETED, (address, size), false);
+                self.tell(&events::HOST_FREE_COMPLETED, (address, size), false);
             }
             _ => {}
         }

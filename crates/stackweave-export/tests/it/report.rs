@@ -1,10 +1,10 @@
 //! A report has the numbers of profiles, and nothing of a recording but in its blocks.
 
 use serde_json::{Value, json};
-use stackweave_core::Allocator;
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::{AggregateOptions, Grouping, Measure, aggregate};
 use stackweave_recording::Recording;
+use stackweave_recording::events::Allocator;
 use stackweave_recording::file::Start;
 use stackweave_tapes::{Tape, recording, recording_of, span};
 use stackweave_testkit::folder::Folder;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
-use stackweave_core::{Allocator, EventKind, RawFrame};
+use stackweave_core::RawFrame;
 use stackweave_export::ExportOptions;
 use stackweave_profile::memory::{Figures, MemoryQuery, MemoryReport, Replay, read_report};
 use stackweave_recording::Recording;
+use stackweave_recording::events::{self, Allocator};
 use stackweave_tapes::{Tape, recording_of, stack_word};
 use stackweave_testkit::random::Random;
 
@@ -188,14 +189,14 @@ fn program(seed: u64, options: &[(&str, &str)]) -> Recording {
             0..5 => tape.allocate_by(at, Allocator::Malloc, (block, random.below(5_000) as u64), &stack),
             5..8 => tape.free(at, block),
             8 => tape.allocate_by(at, Allocator::Mmap, (page, 4096 * (1 + random.below(8)) as u64 - 5), &stack),
-            9 => tape.event(at, &EventKind::MUNMAP, &[page, 4096 * (1 + random.below(4)) as u64]),
+            9 => tape.event(at, &events::MUNMAP, &[page, 4096 * (1 + random.below(4)) as u64]),
             10 => {
-                tape.event(at, &EventKind::MUNMAP, &[page, 4096 * (1 + random.below(4)) as u64]);
-                tape.event(at, &EventKind::KEPT, &[page]);
+                tape.event(at, &events::MUNMAP, &[page, 4096 * (1 + random.below(4)) as u64]);
+                tape.event(at, &events::KEPT, &[page]);
             }
             _ => {
                 tape.free(at, block);
-                tape.event(at, &EventKind::KEPT, &[block]);
+                tape.event(at, &events::KEPT, &[block]);
             }
         }
     }
@@ -208,8 +209,8 @@ fn replayed(recording: &Recording, device: i64) -> BTreeMap<u64, u64> {
     let mut replay = Replay::new(process, None);
     let mut live = BTreeMap::new();
     let told = process.visit_in_time_order(None, &mut |_| {}, &mut |timed| {
-        if let Some(event) = replay.see(&timed.event) {
-            replay.tell(timed.event.ticks, timed.thread, event);
+        if let Some(event) = replay.decode(&timed.event) {
+            replay.add(timed.event.ticks, timed.thread, &event);
             live.insert(u64::try_from(timed.time_ns).unwrap(), replay.live_bytes(device));
         }
         ControlFlow::Continue(())
@@ -273,7 +274,7 @@ fn sums_have_no_history() {
     let mut tape = memory_tape(&[("recorder", "memory"), ("memory.mode", "aggregate")]);
     let function = tape.python("f", "/app/f.py", 1);
     tape.allocate_by((1, 10), Allocator::Malloc, (0x1000, 100), &[Tape::at(function, 3)]);
-    for kind in [EventKind::MEMORY_USAGE, EventKind::MEMORY_TOTAL] {
+    for kind in [events::MEMORY_USAGE, events::MEMORY_TOTAL] {
         let value = |name: &str| match name {
             "device" => (-1_i64).cast_unsigned(),
             "stack" => stack_word(&[Tape::at(function, 3)]),

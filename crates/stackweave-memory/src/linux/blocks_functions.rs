@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use stackweave_core::Allocator;
+use stackweave_recording::events::Allocator;
 
 use super::hook_wrappers::{
     record_allocation, record_allocation_by_another, record_free, record_free_by_another, record_reallocation,

@@ -6,7 +6,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-use stackweave_core::Allocator;
+use stackweave_recording::events::Allocator;
 
 use crate::blocks::Block;
 use crate::hook_event::{HookEvent, is_sampled, place};

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use stackweave_core::Allocator;
+use stackweave_recording::events::Allocator;
 
 use super::originals;
 use crate::hook_event::{HookEvent, place};

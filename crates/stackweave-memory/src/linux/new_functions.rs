@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 
-use stackweave_core::Allocator;
+use stackweave_recording::events::Allocator;
 
 use super::hook_wrappers::{record_allocation_by_another, record_free_by_another};
 use super::originals;

@@ -6,16 +6,16 @@
 use std::ops::{ControlFlow, Range};
 
 use stackweave_heap::Figures;
-use stackweave_recording::file::{Event, EventBuffer};
+use stackweave_recording::events::{Decoder, Event};
+use stackweave_recording::file::{EventBuffer, RawEvent};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use crate::aggregate::kinds::{Kinds, Seen};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::memory_costs::{DeviceCosts, MemoryCosts};
 use crate::aggregate::options::{AggregateOptions, Grouping};
 use crate::aggregate::span_tree::{OpenSpans, SpanTree};
 use crate::aggregate::stack_costs::{Place, StackCosts};
-use crate::memory::{MemoryEvent, MemoryHeader, MemoryQuery, Snapshot, usable_snapshot};
+use crate::memory::{MemoryHeader, MemoryQuery, Snapshot, usable_snapshot};
 use crate::word_hash::WordMap;
 
 /// What the events of a process, or of one of its threads, cost.
@@ -47,7 +47,7 @@ struct Collector<'a> {
     process: &'a ProcessRecording,
     options: &'a AggregateOptions,
     range: Range<u64>,
-    kinds: Kinds,
+    decoder: Decoder,
     groups: Vec<GroupCosts>,
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
@@ -133,7 +133,7 @@ impl<'a> Collector<'a> {
             process,
             options,
             range,
-            kinds: Kinds::of(process.dictionary()),
+            decoder: Decoder::of(process.dictionary()),
             groups: Vec::new(),
             threads: Vec::new(),
             by_number: WordMap::default(),
@@ -169,46 +169,46 @@ impl<'a> Collector<'a> {
         self.threads[place] = thread;
     }
 
-    fn one(&mut self, number: u32, event: &Event<'_>) {
+    fn one(&mut self, number: u32, event: &RawEvent<'_>) {
         let place = self.place_of(number);
         let mut thread = core::mem::take(&mut self.threads[place]);
         self.event(&mut thread, event);
         self.threads[place] = thread;
     }
 
-    fn event(&mut self, thread: &mut Thread, event: &Event<'_>) {
-        let seen = self.kinds.see(event);
-        let time = self.process.timeline().nanoseconds(event.ticks);
+    fn event(&mut self, thread: &mut Thread, event: &RawEvent<'_>) {
+        let ticks = event.ticks;
+        let event = self.decoder.decode(event);
+        let time = self.process.timeline().nanoseconds(ticks);
         let is_inside = self.range.contains(&time);
-        let of_memory = self.memory.see(event);
-        if let Some(told) = of_memory {
-            let at = (event.ticks, thread.number);
-            self.memory.tell(at, told, thread.open.innermost(), is_inside);
-            self.has_counted_memory |= matches!(self.memory, MemoryCosts::Counted(_));
-            if is_inside && matches!(told, MemoryEvent::Allocate(_) | MemoryEvent::Map(_)) {
-                self.note_use(told.device());
+        let is_of_memory = self.memory.counts(&event);
+        if is_of_memory {
+            self.memory.add((ticks, thread.number), &event, thread.open.innermost(), is_inside);
+            self.has_counted_memory |= matches!(self.memory, MemoryCosts::Counted);
+            if let (Event::Allocate(memory), true) = (&event, is_inside) {
+                self.note_use(memory.region.device());
             }
         }
         let Some(group) = thread.group else { return };
         let group = &mut self.groups[group];
-        group.events += u64::from(is_inside && (seen != Seen::Nothing || of_memory.is_some()));
-        let time = thread.open.pass(&mut group.spans, &mut thread.losses, (event.ticks, time), seen);
-        group.has_spans |= group.spans.see(&mut thread.open, seen, time);
-        if let (Seen::Sample { stack, weight }, true) = (seen, is_inside && self.wants_samples) {
-            group.samples.add(place(stack, thread), weight);
+        group.events += u64::from(is_inside && (is_of_memory || event.is_of_time()));
+        let time = thread.open.pass(&mut group.spans, &mut thread.losses, (ticks, time), &event);
+        group.has_spans |= group.spans.add(&mut thread.open, &event, time);
+        if let (Event::Sample(sample), true) = (&event, is_inside && self.wants_samples) {
+            group.samples.add(place(sample.stack, thread), sample.weight);
         }
-        if let (Some(MemoryEvent::Allocate(taken) | MemoryEvent::Map(taken)), MemoryCosts::Counted(_)) =
-            (of_memory, &self.memory)
+        if let (Event::Allocate(memory), MemoryCosts::Counted) = (&event, &self.memory)
+            && is_of_memory
             && is_inside
-            && self.options.device.is_none_or(|device| device == taken.device)
+            && self.options.device.is_none_or(|device| device == memory.region.device())
         {
-            let allocated = &mut group.of_device(taken.device).allocated;
-            allocated.add(place(taken.stack, thread), i64::try_from(taken.size).unwrap_or(i64::MAX));
+            let allocated = &mut group.of_device(memory.region.device()).allocated;
+            allocated.add(place(memory.stack, thread), i64::try_from(memory.size).unwrap_or(i64::MAX));
         }
     }
 
     fn note_use(&mut self, device: i64) {
-        if matches!(self.memory, MemoryCosts::Counted(_)) && !self.used.contains(&device) {
+        if matches!(self.memory, MemoryCosts::Counted) && !self.used.contains(&device) {
             self.used.push(device);
         }
     }

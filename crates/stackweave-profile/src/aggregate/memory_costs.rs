@@ -5,14 +5,12 @@ use std::ops::Range;
 use stackweave_core::EventKind;
 use stackweave_heap::Totals;
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::Event;
+use stackweave_recording::events::{Event, Memory};
 
 use crate::aggregate::collector::{Collected, GroupCosts};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::stack_costs::{Place, StackCost, StackCosts};
-use crate::memory::{
-    MemoryEvent, MemoryHeader, MemoryKinds, PlaceFigures, Replay, Snapshot, Taken, UsageRow, first_device,
-};
+use crate::memory::{MemoryHeader, PlaceFigures, Replay, Snapshot, UsageRow, first_device};
 
 /// Where the costs of memory come from.
 #[derive(Debug)]
@@ -20,7 +18,7 @@ pub(crate) enum MemoryCosts {
     /// Nobody asks for them.
     None,
     /// Allocations are counted as they stream by, in any order.
-    Counted(MemoryKinds),
+    Counted,
     /// They are told to a ledger, in the order of time.
     Replayed(Box<Replay>),
     /// They were counted while the program ran.
@@ -55,8 +53,8 @@ impl MemoryCosts {
         let is_sampled = header.is_some_and(|header| header.sample_every.is_some());
         match measure {
             Some(measure) if !measure.is_memory() => Self::None,
-            Some(Measure::AllocatedBytes | Measure::Allocations) if !is_sampled => Self::counted(process),
-            None if header.is_none() => Self::counted(process),
+            Some(Measure::AllocatedBytes | Measure::Allocations) if !is_sampled => Self::Counted,
+            None if header.is_none() => Self::Counted,
             _ => Self::replayed(process, range),
         }
     }
@@ -66,7 +64,7 @@ impl MemoryCosts {
     pub(crate) fn of_everything(process: &ProcessRecording, range: &Range<u64>) -> Self {
         match MemoryHeader::of(process.start()) {
             Some(_) => Self::replayed(process, range),
-            None => Self::counted(process),
+            None => Self::Counted,
         }
     }
 
@@ -78,47 +76,36 @@ impl MemoryCosts {
         Self::Replayed(Box::new(replay))
     }
 
-    fn counted(process: &ProcessRecording) -> Self {
-        Self::Counted(MemoryKinds::of(process.dictionary()))
-    }
-
     /// Whether events have to come in the order of time.
     pub(crate) fn needs_order(&self) -> bool {
         matches!(self, Self::Replayed(_))
     }
 
-    /// Whether this event is of memory, and what it says, if that is counted here.
-    pub(crate) fn see(&self, event: &Event<'_>) -> Option<MemoryEvent> {
-        match self {
-            Self::Counted(kinds) => kinds.see(event),
-            Self::Replayed(replay) => replay.see(event),
-            Self::None | Self::Kept(_) => None,
-        }
+    /// Returns whether this event is of memory that is counted here.
+    #[inline]
+    pub(crate) fn counts(&self, event: &Event<'_>) -> bool {
+        matches!(self, Self::Counted | Self::Replayed(_)) && event.changes_heap()
     }
 
-    /// Tells the ledger of an event, if there is one. `span` is where the thread is in the tree of spans.
-    pub(crate) fn tell(&mut self, (ticks, thread): (u64, u32), event: MemoryEvent, span: u32, is_inside: bool) {
+    /// Enters an event into the ledger, if there is one. `span` is where the thread is in the tree of spans.
+    pub(crate) fn add(&mut self, (ticks, thread): (u64, u32), event: &Event<'_>, span: u32, is_inside: bool) {
         let Self::Replayed(replay) = self else { return };
         if is_inside && replay.is_waiting() {
             replay.begin_range(ticks);
         }
-        let at = |taken: Taken| match taken.stack {
-            0 => Taken { stack: SPAN | span, ..taken },
-            _ => taken,
-        };
-        let event = match event {
-            MemoryEvent::Allocate(taken) => MemoryEvent::Allocate(at(taken)),
-            MemoryEvent::Map(taken) => MemoryEvent::Map(at(taken)),
-            other => other,
-        };
-        replay.tell(ticks, thread, event);
+        match event {
+            Event::Allocate(memory) if memory.stack == 0 => {
+                replay.add(ticks, thread, &Event::Allocate(Memory { stack: SPAN | span, ..*memory }));
+            }
+            event => replay.add(ticks, thread, event),
+        }
     }
 
     /// What the places of a device have taken, and the totals; those of all devices if none is said.
     pub(crate) fn finish(self, device: Option<i64>, last_ticks: u64) -> Vec<DeviceFigures> {
         let takes = |of: i64| device.is_none_or(|device| device == of);
         match self {
-            Self::None | Self::Counted(_) => Vec::new(),
+            Self::None | Self::Counted => Vec::new(),
             Self::Replayed(mut replay) => {
                 if replay.is_waiting() {
                     replay.begin_range(last_ticks);

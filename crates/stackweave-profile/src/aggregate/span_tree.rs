@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
+use stackweave_recording::events::Event;
 use stackweave_recording::read::{Ended, OpenStack};
 
-use crate::aggregate::kinds::Seen;
 use crate::word_hash::WordMap;
 
 /// The spans of one or several threads, by path.
@@ -70,7 +70,7 @@ impl OpenSpans {
         self.seen = self.now;
     }
 
-    /// An event is about to be seen, at these ticks and this time: what opens have left out, and what was open where events
+    /// An event is about to be taken in, at these ticks and this time: what opens have left out, and what was open where events
     /// are missing, is over. `losses` are the ticks of those, the next one last. Gives the time of the event.
     #[inline]
     pub(crate) fn pass(
@@ -78,9 +78,9 @@ impl OpenSpans {
         tree: &mut SpanTree,
         losses: &mut Vec<u64>,
         (ticks, time): (u64, u64),
-        seen: Seen,
+        event: &Event<'_>,
     ) -> u64 {
-        let is_open = matches!(seen, Seen::Open { .. });
+        let is_open = matches!(event, Event::Open(_));
         if !is_open {
             tree.settle(self);
         }
@@ -132,17 +132,17 @@ impl SpanTree {
         }
     }
 
-    /// Takes in an event. Says whether it is one of spans.
+    /// Takes in an event. Returns whether it begins a span, or says that one is open.
     #[inline]
-    pub(crate) fn see(&mut self, spans: &mut OpenSpans, seen: Seen, time: u64) -> bool {
-        match seen {
-            Seen::Begin { frame } => self.begin(spans, frame, time),
-            Seen::Open { frame, depth } => self.open(spans, (frame, depth), time),
-            Seen::End => {
+    pub(crate) fn add(&mut self, spans: &mut OpenSpans, event: &Event<'_>, time: u64) -> bool {
+        match event {
+            Event::Begin(begin) => self.begin(spans, begin.frame, time),
+            Event::Open(open) => self.open(spans, (open.frame, open.depth), time),
+            Event::End(_) => {
                 self.end(spans, time);
                 return false;
             }
-            Seen::Sample { .. } | Seen::Nothing => return false,
+            _ => return false,
         }
         true
     }

@@ -3,13 +3,13 @@
 //! Hot file: an event costs what it costs in a profile of the whole recording.
 
 use stackweave_core::EventKind;
+use stackweave_recording::events::{Decoder, Event};
 use stackweave_recording::file::EventBuffer;
 use stackweave_recording::read::FollowBlocks;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use crate::aggregate::{Counted, GroupCosts, Kinds, Measure, OpenSpans, Profile, RecordedNames, Seen, SpanTree};
+use crate::aggregate::{Counted, GroupCosts, Measure, OpenSpans, Profile, RecordedNames, SpanTree};
 use crate::live::names::NativeNames;
-use crate::memory::{MemoryEvent, MemoryKinds};
 use crate::word_hash::WordMap;
 
 const SECOND: u64 = 1_000_000_000;
@@ -20,7 +20,7 @@ const MOST_SECONDS: usize = 1 << 20;
 #[derive(Debug)]
 pub struct LiveCalls {
     blocks: FollowBlocks,
-    kinds: (Kinds, MemoryKinds),
+    decoder: Decoder,
     spans: SpanTree,
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
@@ -50,7 +50,7 @@ impl LiveCalls {
     pub fn new(process: &ProcessRecording) -> Self {
         Self {
             blocks: FollowBlocks::default(),
-            kinds: kinds_of(process),
+            decoder: Decoder::of(process.dictionary()),
             spans: SpanTree::new(0..u64::MAX),
             threads: Vec::new(),
             by_number: WordMap::default(),
@@ -67,16 +67,16 @@ impl LiveCalls {
         until: u64,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), ReadError> {
-        self.kinds = kinds_of(process);
+        self.decoder = Decoder::of(process.dictionary());
         self.learn_losses(process);
-        let Self { blocks, kinds, spans, threads, by_number, counted, .. } = self;
+        let Self { blocks, decoder, spans, threads, by_number, counted, .. } = self;
         while let Some(block) = blocks.next_block(process, until)? {
             let number = block.thread();
             let place = *by_number.entry(number).or_insert_with(|| {
                 threads.push(Thread { open: OpenSpans::default(), losses: process.loss_ticks(number) });
                 threads.len() - 1
             });
-            take_in((block, process), kinds, (spans, &mut threads[place]), counted);
+            take_in((block, process), decoder, (spans, &mut threads[place]), counted);
             if !goes_on() {
                 break;
             }
@@ -114,7 +114,7 @@ impl LiveCalls {
         self.counted.last_ns
     }
 
-    /// Whether a program was seen to tell of its memory.
+    /// Whether the program has recorded what it allocates.
     pub fn has_memory(&self) -> bool {
         self.counted.has_memory
     }
@@ -142,33 +142,26 @@ impl LiveCalls {
     }
 }
 
-fn kinds_of(process: &ProcessRecording) -> (Kinds, MemoryKinds) {
-    (Kinds::of(process.dictionary()), MemoryKinds::of(process.dictionary()))
-}
-
 fn take_in(
     (block, process): (&EventBuffer, &ProcessRecording),
-    (kinds, of_memory): &(Kinds, MemoryKinds),
+    decoder: &Decoder,
     (spans, thread): (&mut SpanTree, &mut Thread),
     counted: &mut Counts,
 ) {
     let mut last = 0;
-    for event in block {
-        let seen = kinds.see(&event);
-        let time = process.timeline().nanoseconds(event.ticks);
-        counted.events += u64::from(seen != Seen::Nothing);
-        let time = thread.open.pass(spans, &mut thread.losses, (event.ticks, time), seen);
-        spans.see(&mut thread.open, seen, time);
+    for raw in block {
+        let event = decoder.decode(&raw);
+        let time = process.timeline().nanoseconds(raw.ticks);
+        counted.events += u64::from(event.is_of_time());
+        let time = thread.open.pass(spans, &mut thread.losses, (raw.ticks, time), &event);
+        spans.add(&mut thread.open, &event, time);
         last = time;
-        match seen {
-            Seen::Begin { .. } => {
+        match event {
+            Event::Begin(_) => {
                 counted.calls += 1;
                 *counted.second(time) += 1;
             }
-            Seen::Nothing if !counted.has_memory => {
-                let told = of_memory.see(&event);
-                counted.has_memory = matches!(told, Some(MemoryEvent::Allocate(_) | MemoryEvent::Map(_)));
-            }
+            Event::Allocate(_) => counted.has_memory |= event.changes_heap(),
             _ => {}
         }
     }

@@ -6,14 +6,15 @@
 
 use stackweave_core::EventKind;
 use stackweave_heap::Totals;
+use stackweave_recording::events::{Decoder, Event};
 use stackweave_recording::read::FollowOrder;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use crate::aggregate::{Counted, GroupCosts, Measure, Profile, RecordedNames};
 use crate::live::names::NativeNames;
 use crate::memory::{
-    MemoryEvent, MemoryHeader, MemoryKinds, MemoryQuery, MemoryUsage, Replay, default_device, has_no_history,
-    only_of_device, read_usage, usage_so_far,
+    MemoryHeader, MemoryQuery, MemoryUsage, Replay, default_device, has_no_history, only_of_device, read_usage,
+    usage_so_far,
 };
 
 /// A point of the curve is the highest of so many nanoseconds.
@@ -72,7 +73,7 @@ impl LiveMemory {
         until: u64,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), ReadError> {
-        self.has_kinds = MemoryKinds::of(process.dictionary()).are_there();
+        self.has_kinds = Decoder::of(process.dictionary()).has_memory();
         if !self.has_kinds {
             return Ok(());
         }
@@ -96,17 +97,18 @@ impl LiveMemory {
     fn take_in(&mut self, process: &ProcessRecording) -> Result<(), ReadError> {
         let Self { order, replay, done_ns, curve, .. } = self;
         order.visit_until(process, *done_ns, &mut |thread, event| {
-            let Some(told) = replay.see(event) else { return };
-            let device = told.device();
+            let Some(change) = replay.decode(event) else { return };
+            let device = match change {
+                Event::Allocate(memory) | Event::Free(memory) => memory.region.device(),
+                Event::Keep { .. } => EventKind::OWN_DEVICE,
+                _ => return replay.add(event.ticks, thread, &change),
+            };
             let before = replay.live_bytes(device);
-            replay.tell(event.ticks, thread, told);
+            replay.add(event.ticks, thread, &change);
             let live = replay.live_bytes(device);
-            if matches!(told, MemoryEvent::Tag { .. }) {
-                return;
-            }
-            let is_taken = matches!(told, MemoryEvent::Allocate(_) | MemoryEvent::Map(_));
+            let is_allocated = matches!(change, Event::Allocate(_));
             let time_ns = process.timeline().nanoseconds(event.ticks);
-            curve.see((device, is_taken), time_ns, [before, live]);
+            curve.add((device, is_allocated), time_ns, [before, live]);
         })
     }
 
@@ -145,10 +147,10 @@ impl LiveMemory {
 }
 
 impl Curve {
-    /// An event of a device that had so many bytes before it, and has so many now. Where the first of a smaller device are
-    /// taken, the curve is of that.
-    fn see(&mut self, (device, is_taken): (i64, bool), time_ns: u64, [before, live]: [u64; 2]) {
-        if device < self.device && is_taken {
+    /// Adds an event of a device that had so many bytes before it, and has so many now. Where the first of a smaller device are
+    /// allocated, the curve is of that.
+    fn add(&mut self, (device, is_allocated): (i64, bool), time_ns: u64, [before, live]: [u64; 2]) {
+        if device < self.device && is_allocated {
             *self = Self { device, points: Vec::new() };
         }
         if device != self.device {
@@ -216,7 +218,7 @@ mod tests {
     fn the_curve_is_of_the_first_device_that_is_used() {
         let mut curve = Curve { device: i64::MAX, points: Vec::new() };
         let mut see = |device, is_taken, step, bytes| {
-            curve.see((device, is_taken), step * CURVE_STEP, bytes);
+            curve.add((device, is_taken), step * CURVE_STEP, bytes);
             curve.points.clone()
         };
         assert_eq!(see(-1, false, 0, [0, 0]), [0; 0], "nothing of it was taken");

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use stackweave_recording::events::Memory;
+
 use super::device_curve::{Axis, Curve, DevicePoint};
-use super::device_kinds::Room;
 use crate::word_hash::WordMap;
 
 /// What there is of a device's memory now, and was before.
@@ -37,13 +38,13 @@ const PENDING: Sum = |point| &mut point.pending;
 const RESERVED: Sum = |point| &mut point.reserved;
 
 impl Account {
-    /// A block is taken, that counts for so many bytes. What was said to be at its address is gone: an event was lost.
-    pub(super) fn take(&mut self, room: Room, bytes: u64) {
-        let pool = self.pool(room.pool);
-        if let Some((before, of)) = self.blocks.insert(room.address, (bytes, pool)) {
+    /// Adds a block that counts for so many bytes. What was live at its address is gone: an event was lost.
+    pub(super) fn allocate(&mut self, block: &Memory, bytes: u64) {
+        let pool = self.pool(block.pool);
+        if let Some((before, of)) = self.blocks.insert(block.address, (bytes, pool)) {
             self.subtract(ALLOCATED, of, before);
         }
-        self.complete(room.address);
+        self.complete(block.address);
         self.add(ALLOCATED, pool, bytes);
     }
 
@@ -61,14 +62,15 @@ impl Account {
         }
     }
 
-    /// Room takes the place of what was there.
-    pub(super) fn reserve(&mut self, room: Room) {
-        self.cut(room.address, room.size);
-        let pool = self.pool(room.pool);
-        if room.size > 0 {
-            self.segments.insert(room.address, (room.size, pool));
+    /// Adds a segment, in the place of what was there.
+    pub(super) fn reserve(&mut self, segment: &Memory) {
+        let Memory { address, size, .. } = *segment;
+        self.cut(address, size);
+        let pool = self.pool(segment.pool);
+        if size > 0 {
+            self.segments.insert(address, (size, pool));
         }
-        self.add(RESERVED, pool, room.size);
+        self.add(RESERVED, pool, size);
     }
 
     pub(super) fn release(&mut self, address: u64, size: u64) {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use stackweave_core::EventKind;
 use stackweave_heap::Figures;
+use stackweave_recording::events;
 use stackweave_recording::{ProcessRecording, ReadError};
 use stackweave_symbolize::Symbolizer;
 
@@ -34,7 +35,7 @@ const MOST_FAILED: usize = 100;
 pub fn pool_name(pool: u64) -> String {
     match pool {
         0 => "default".to_owned(),
-        pool if pool & EventKind::POOL_OF_GRAPH != 0 => format!("graph {}", pool & !EventKind::POOL_OF_GRAPH),
+        pool if pool & events::POOL_OF_GRAPH != 0 => format!("graph {}", pool & !events::POOL_OF_GRAPH),
         pool => format!("pool {pool}"),
     }
 }

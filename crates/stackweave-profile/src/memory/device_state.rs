@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::device_kinds::{DeviceEvent, Room};
+use stackweave_core::EventKind;
+use stackweave_recording::events::{State, StateRow};
 
 /// What an allocator had of a device's memory at a moment, by its own account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,24 +66,24 @@ struct Making {
 }
 
 impl Making {
-    fn segment(&mut self, room: Room) {
+    fn segment(&mut self, row: &StateRow) {
         self.state.segments += 1;
-        grow(&mut self.state.reserved, room.size);
-        grow(&mut self.pool(room.pool).reserved, room.size);
+        grow(&mut self.state.reserved, row.size);
+        grow(&mut self.pool(row.pool).reserved, row.size);
     }
 
-    fn block(&mut self, room: Room, asked: u64, (is_allocated, is_active): (bool, bool)) {
+    fn block(&mut self, row: &StateRow) {
         self.state.blocks += 1;
-        if is_allocated {
-            grow(&mut self.state.allocated, room.size);
-            grow(&mut self.state.requested, asked);
-            grow(&mut self.pool(room.pool).allocated, room.size);
-        } else if is_active {
-            grow(&mut self.state.pending, room.size);
+        if row.is_allocated() {
+            grow(&mut self.state.allocated, row.size);
+            grow(&mut self.state.requested, row.requested);
+            grow(&mut self.pool(row.pool).allocated, row.size);
+        } else if row.is_active() {
+            grow(&mut self.state.pending, row.size);
         } else {
-            grow(&mut self.state.free, room.size);
-            self.state.largest_free = self.state.largest_free.max(room.size);
-            grow(&mut self.pool(room.pool).free, room.size);
+            grow(&mut self.state.free, row.size);
+            self.state.largest_free = self.state.largest_free.max(row.size);
+            grow(&mut self.pool(row.pool).free, row.size);
         }
     }
 
@@ -109,31 +110,29 @@ struct Open {
 
 /// One account, when it is at its end.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct WholeAccount {
     pub(super) time_ns: u64,
     pub(super) reason: u64,
     pub(super) devices: BTreeMap<i64, DeviceState>,
 }
 
 impl Accounts {
-    /// Takes in an event of a thread, and gives the account that it ends. One without an end is none.
-    pub(super) fn see(&mut self, thread: u32, time_ns: u64, event: DeviceEvent) -> Option<Given> {
-        match event {
-            DeviceEvent::AccountBegins { reason } => {
-                self.0.insert(thread, Open { time_ns, reason, devices: BTreeMap::new() });
-                None
+    /// Takes in a row that a thread has recorded. Returns the account that it ends: one without an end is none.
+    pub(super) fn add(&mut self, thread: u32, time_ns: u64, state: &State) -> Option<WholeAccount> {
+        match state {
+            State::Begin { reason } => {
+                self.0.insert(thread, Open { time_ns, reason: *reason, devices: BTreeMap::new() });
             }
-            DeviceEvent::AccountEnds => self.0.remove(&thread).map(Open::finish),
-            DeviceEvent::Segment(room) => {
-                self.0.get_mut(&thread)?.device(room.device).segment(room);
-                None
+            State::End => return self.0.remove(&thread).map(Open::finish),
+            State::Segment(row) if row.device != EventKind::OWN_DEVICE => {
+                self.0.get_mut(&thread)?.device(row.device).segment(row);
             }
-            DeviceEvent::Block { room, asked, is_allocated, is_active } => {
-                self.0.get_mut(&thread)?.device(room.device).block(room, asked, (is_allocated, is_active));
-                None
+            State::Block(row) if row.device != EventKind::OWN_DEVICE => {
+                self.0.get_mut(&thread)?.device(row.device).block(row);
             }
-            _ => None,
+            State::Segment(_) | State::Block(_) | State::Other => {}
         }
+        None
     }
 }
 
@@ -142,11 +141,11 @@ impl Open {
         self.devices.entry(device).or_default()
     }
 
-    fn finish(self) -> Given {
+    fn finish(self) -> WholeAccount {
         let Self { time_ns, reason, devices } = self;
         let state =
             |Making { state, pools }| DeviceState { time_ns, reason, pools: pools.into_values().collect(), ..state };
         let devices = devices.into_iter().map(|(device, making)| (device, state(making))).collect();
-        Given { time_ns, reason, devices }
+        WholeAccount { time_ns, reason, devices }
     }
 }

@@ -5,14 +5,15 @@
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
+use stackweave_core::EventKind;
 use stackweave_heap::stands_for;
+use stackweave_recording::events::{self, About, Decoder, Event, HostAction, Region};
 use stackweave_recording::file::Start;
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use super::device_account::Account;
 use super::device_curve::{Axis, DevicePoint};
-use super::device_kinds::{DeviceEvent, DeviceKinds};
-use super::device_state::{Accounts, DeviceState, Given};
+use super::device_state::{Accounts, DeviceState, WholeAccount};
 use super::header::MemoryHeader;
 
 /// How much of a device's memory was used.
@@ -71,7 +72,8 @@ pub fn read_devices(
     range: Option<Range<u64>>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Vec<DeviceHistory>, ReadError> {
-    let (Some(kinds), Some(whole)) = (DeviceKinds::of(process.dictionary()), process.time_range()) else {
+    let decoder = Decoder::of(process.dictionary());
+    let Some(whole) = process.time_range().filter(|_| decoder.has_devices()) else {
         progress(process.bytes());
         return Ok(Vec::new());
     };
@@ -81,9 +83,7 @@ pub fn read_devices(
     let mut reading =
         Reading { axis: Axis::new(range), every, accounts: Accounts::default(), devices: BTreeMap::new() };
     process.visit_in_time_order(until, progress, &mut |timed| {
-        if let Some(event) = kinds.see(&timed.event) {
-            reading.event(timed.thread, u64::try_from(timed.time_ns).unwrap_or(0), event);
-        }
+        reading.event(timed.thread, u64::try_from(timed.time_ns).unwrap_or(0), &decoder.decode(&timed.event));
         ControlFlow::Continue(())
     })?;
     Ok(reading.finish(process.start()))
@@ -105,40 +105,59 @@ struct Device {
 }
 
 impl Reading {
-    fn event(&mut self, thread: u32, time_ns: u64, event: DeviceEvent) {
+    fn event(&mut self, thread: u32, time_ns: u64, event: &Event<'_>) {
         match event {
-            DeviceEvent::Take(room) => {
-                let bytes = self.bytes(room.size);
-                self.change(room.device, time_ns, |account| account.take(room, bytes));
+            Event::Allocate(memory) => match memory.region {
+                Region::Block(device) => {
+                    let bytes = self.bytes(memory.size);
+                    self.change(device, time_ns, |account| account.allocate(memory, bytes));
+                }
+                Region::Segment(device) => self.change(device, time_ns, |account| account.reserve(memory)),
+                Region::Mapping => {}
+            },
+            Event::Free(memory) => match memory.region {
+                Region::Block(device) => {
+                    let waits = memory.host == Some(HostAction::FreeRequested);
+                    self.change(device, time_ns, |account| account.free(memory.address, waits));
+                }
+                Region::Segment(device) => {
+                    self.change(device, time_ns, |account| account.release(memory.address, memory.size));
+                }
+                Region::Mapping => {}
+            },
+            Event::Complete(memory) => {
+                self.change(memory.region.device(), time_ns, |account| account.complete(memory.address));
             }
-            DeviceEvent::Free { device, address, waits } => {
-                self.change(device, time_ns, |account| account.free(address, waits));
-            }
-            DeviceEvent::Complete { device, address } => {
-                self.change(device, time_ns, |account| account.complete(address));
-            }
-            DeviceEvent::Reserve(room) => self.change(room.device, time_ns, |account| account.reserve(room)),
-            DeviceEvent::Release { device, address, size } => {
-                self.change(device, time_ns, |account| account.release(address, size));
-            }
-            DeviceEvent::OutOfMemory { device, size, free, stack, pool } => {
-                let device = self.devices.entry(device).or_default();
-                if time_ns >= self.axis.range.start {
-                    device.out_of_memory.push(OutOfMemory { time_ns, size, free, stack, pool });
+            Event::Instant(instant) => {
+                if let About::OutOfMemory(request) = instant.about {
+                    self.out_of_memory(time_ns, instant.stack, request);
                 }
             }
-            DeviceEvent::AccountBegins { .. }
-            | DeviceEvent::AccountEnds
-            | DeviceEvent::Segment(_)
-            | DeviceEvent::Block { .. } => {
-                if let Some(given) = self.accounts.see(thread, time_ns, event) {
-                    self.take_account(given);
+            Event::State(state) => {
+                if let Some(whole) = self.accounts.add(thread, time_ns, state) {
+                    self.take_account(whole);
                 }
             }
+            _ => {}
         }
     }
 
+    fn out_of_memory(&mut self, time_ns: u64, stack: u32, request: events::OutOfMemory) {
+        let events::OutOfMemory { device, size, free, pool, .. } = request;
+        if device == EventKind::OWN_DEVICE {
+            return;
+        }
+        let device = self.devices.entry(device).or_default();
+        if time_ns >= self.axis.range.start {
+            device.out_of_memory.push(OutOfMemory { time_ns, size, free, stack, pool });
+        }
+    }
+
+    /// Changes the account of a device: not that of the process's own memory.
     fn change(&mut self, device: i64, time_ns: u64, change: impl FnOnce(&mut Account)) {
+        if device == EventKind::OWN_DEVICE {
+            return;
+        }
         let account = &mut self.devices.entry(device).or_default().account;
         change(account);
         account.draw(&self.axis, time_ns);
@@ -151,18 +170,18 @@ impl Reading {
     }
 
     /// An account that says nothing of a device holds for it where that has no segments.
-    fn take_account(&mut self, mut given: Given) {
-        if given.time_ns < self.axis.range.start {
+    fn take_account(&mut self, mut whole: WholeAccount) {
+        if whole.time_ns < self.axis.range.start {
             return;
         }
-        let (time_ns, reason) = (given.time_ns, given.reason);
+        let (time_ns, reason) = (whole.time_ns, whole.reason);
         for (number, device) in &mut self.devices {
             let nothing = || DeviceState { time_ns, reason, ..DeviceState::default() };
-            let said = given.devices.remove(number);
+            let said = whole.devices.remove(number);
             device.state =
                 said.or_else(|| (device.account.reserved() == 0).then(nothing)).or_else(|| device.state.take());
         }
-        for (number, state) in given.devices {
+        for (number, state) in whole.devices {
             self.devices.entry(number).or_default().state = Some(state);
         }
     }

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::{Decoder, Event};
 use stackweave_recording::file::Dictionary;
 
 use super::labels::frame_name;
 use super::snapshot::recorders_threads;
-use super::timeline::Counters;
 
 const SLOTS: &str = "memory.block_slots";
 const FOREIGN: &str = "memory.foreign_block_slots";
@@ -37,12 +37,13 @@ impl ForeignHooks {
         if names.is_empty() {
             return None;
         }
-        let counters = Counters::of(dictionary);
+        let decoder = Decoder::of(dictionary);
         let threads = recorders_threads(process);
         let mut order = process.in_time_order(None, Some(&threads));
         let (mut found, mut slots) = (Self::default(), 0);
         while let Ok(Some(timed)) = order.next_event() {
-            let Some((frame, value)) = counters.see(&timed.event) else { continue };
+            let Event::Counter(counter) = decoder.decode(&timed.event) else { continue };
+            let (frame, value) = (counter.frame, counter.unsigned());
             match names.get(&frame) {
                 Some(&SLOTS) => slots = value,
                 // It comes after the number of all slots.

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use stackweave_core::EventKind;
+use stackweave_recording::events::{Decoder, Event, Memory, Region};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use super::kinds::{MemoryEvent, MemoryKinds, Taken};
 use super::labels::Labels;
 use super::query::MemoryQuery;
 use crate::word_hash::WordMap;
@@ -55,15 +55,14 @@ pub fn read_history(
     query: &MemoryQuery,
     progress: &mut dyn FnMut(u64),
 ) -> Result<AllocationHistory, ReadError> {
-    let kinds = MemoryKinds::of(process.dictionary());
+    let decoder = Decoder::of(process.dictionary());
     let mut reading = Reading::default();
     let mut missing = Missing::default();
-    if kinds.are_there() {
+    if decoder.has_memory() {
         let until = query.range.as_ref().map(|range| 0..range.end);
         missing = process.visit_in_time_order(until, progress, &mut |timed| {
-            if let Some(event) = kinds.see(&timed.event) {
-                reading.event(process, timed.thread, u64::try_from(timed.time_ns).unwrap_or(0), event);
-            }
+            let time_ns = u64::try_from(timed.time_ns).unwrap_or(0);
+            reading.event(process, timed.thread, time_ns, &decoder.decode(&timed.event));
             ControlFlow::Continue(())
         })?;
     }
@@ -108,44 +107,62 @@ enum Freed {
 }
 
 impl Reading {
-    fn event(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, event: MemoryEvent) {
+    fn event(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, event: &Event<'_>) {
         match event {
-            MemoryEvent::Allocate(taken) => {
-                let row = self.put(process, thread, time_ns, taken);
-                if let Some(replaced) = self.blocks.insert((taken.device, taken.address), row) {
+            Event::Allocate(memory) => self.allocate(process, thread, time_ns, memory),
+            Event::Free(memory) => self.free(thread, time_ns, memory),
+            Event::Keep { address } => self.keep(thread, *address),
+            Event::Tag { frame } => {
+                let tag = self.tag_names.of_frame(process.dictionary(), *frame);
+                self.tags.insert(thread, tag);
+            }
+            _ => {}
+        }
+    }
+
+    fn allocate(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, memory: &Memory) {
+        let Memory { region, address, size, .. } = *memory;
+        match region {
+            Region::Block(device) => {
+                let row = self.put(process, thread, time_ns, memory);
+                if let Some(replaced) = self.blocks.insert((device, address), row) {
                     self.rows[replaced].freed_ns = Some(time_ns);
                 }
             }
-            MemoryEvent::Free { device, address } => {
+            Region::Mapping => {
+                self.cut(time_ns, address, size);
+                let row = self.put(process, thread, time_ns, memory);
+                self.ranges.insert(address, (size, row));
+                self.left.insert(row, size);
+            }
+            Region::Segment(_) => {}
+        }
+    }
+
+    fn free(&mut self, thread: u32, time_ns: u64, memory: &Memory) {
+        let Memory { region, address, size, .. } = *memory;
+        match region {
+            Region::Block(device) => {
                 if let Some(row) = self.blocks.remove(&(device, address)) {
                     self.rows[row].freed_ns = Some(time_ns);
                     self.freed.insert(thread, Freed::Block(address, row));
                 }
             }
-            MemoryEvent::Map(taken) => {
-                self.cut(time_ns, taken.address, taken.size);
-                let row = self.put(process, thread, time_ns, taken);
-                self.ranges.insert(taken.address, (taken.size, row));
-                self.left.insert(row, taken.size);
-            }
-            MemoryEvent::Unmap { address, size } => {
+            Region::Mapping => {
                 let gone = self.cut(time_ns, address, size);
                 self.freed.insert(thread, Freed::Ranges(address, gone));
             }
-            MemoryEvent::Keep { address } => self.keep(thread, address),
-            MemoryEvent::Tag { frame } => {
-                let tag = self.tag_names.of_frame(process.dictionary(), frame);
-                self.tags.insert(thread, tag);
-            }
+            Region::Segment(_) => {}
         }
     }
 
-    fn put(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, taken: Taken) -> usize {
-        let name = || process.dictionary().kind(taken.kind).map_or("", |kind| &*kind.name);
+    fn put(&mut self, process: &ProcessRecording, thread: u32, time_ns: u64, memory: &Memory) -> usize {
+        let name = || process.dictionary().kind(memory.kind).map_or("", |kind| &*kind.name);
         let allocators = &mut self.allocators;
-        let allocator = *self.kinds.entry(taken.kind.into()).or_insert_with(|| allocators.number(name()));
+        let allocator = *self.kinds.entry(memory.kind.into()).or_insert_with(|| allocators.number(name()));
         let tag = self.tags.get(&thread).copied().unwrap_or(0);
-        let Taken { device, address, size, stack, .. } = taken;
+        let Memory { region, address, size, stack, .. } = *memory;
+        let device = region.device();
         self.rows.push(HistoryRow { time_ns, freed_ns: None, device, address, size, stack, thread, allocator, tag });
         self.rows.len() - 1
     }

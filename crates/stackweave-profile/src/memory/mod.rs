@@ -6,7 +6,6 @@
 
 mod device_account;
 mod device_curve;
-mod device_kinds;
 mod device_report;
 mod device_state;
 mod devices;
@@ -14,7 +13,6 @@ mod figures;
 mod foreign_hooks;
 mod header;
 mod history;
-mod kinds;
 mod labels;
 mod query;
 mod remarks;
@@ -33,7 +31,6 @@ pub use figures::{add as add_figures, add_totals};
 pub use foreign_hooks::{ForeignHooks, why_unusable};
 pub use header::{MemoryHeader, MemoryMode};
 pub use history::{AllocationHistory, HistoryRow, read_history};
-pub use kinds::{MemoryEvent, MemoryKinds, Taken};
 pub use query::MemoryQuery;
 pub use remarks::{has_no_history, remarks};
 pub use replay::Replay;

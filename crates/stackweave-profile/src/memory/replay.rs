@@ -1,4 +1,4 @@
-//! The events of a process told to ledgers again, in the order of time.
+//! The events of a process entered into ledgers again, in the order of time.
 //!
 //! Hot file: an event costs a look at its kind, one at its thread's tag and what the ledger takes. What is kept grows with the
 //! blocks that are live and with the places that took them, not with the events.
@@ -6,17 +6,17 @@
 use stackweave_core::EventKind;
 use stackweave_heap::{Figures, Ledger, LedgerOptions, Place, Totals};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::Event;
+use stackweave_recording::events::{Decoder, Event, Layout, Memory, Region};
+use stackweave_recording::file::RawEvent;
 
 use super::figures::{add, since};
 use super::header::MemoryHeader;
-use super::kinds::{MemoryEvent, MemoryKinds, Taken};
 use crate::word_hash::WordMap;
 
-/// Ledgers of a process and its devices, and what they are told.
+/// Ledgers of a process and its devices.
 #[derive(Debug)]
 pub struct Replay {
-    kinds: MemoryKinds,
+    decoder: Decoder,
     options: LedgerOptions,
     devices: Vec<Device>,
     /// The tag of each thread that has one.
@@ -65,7 +65,7 @@ impl Replay {
     pub fn new(process: &ProcessRecording, temporary: Option<u32>) -> Self {
         let options = MemoryHeader::of(process.start()).unwrap_or_default().ledger(temporary);
         let mut replay = Self {
-            kinds: MemoryKinds::of(process.dictionary()),
+            decoder: Decoder::of(process.dictionary()),
             options,
             devices: Vec::new(),
             tags: WordMap::default(),
@@ -75,7 +75,7 @@ impl Replay {
         replay
     }
 
-    /// All that is told before [`Replay::begin_range`] lies before what is asked for.
+    /// All that is added before [`Replay::begin_range`] lies before what is asked for.
     pub fn wait_for_range(&mut self) {
         self.mark = BEFORE;
     }
@@ -96,36 +96,44 @@ impl Replay {
         self.mark != 0
     }
 
-    /// What an event says about memory.
-    pub fn see(&self, event: &Event<'_>) -> Option<MemoryEvent> {
-        self.kinds.see(event)
+    /// Returns what an event means, if it changes what is live.
+    pub fn decode<'a>(&self, event: &RawEvent<'a>) -> Option<Event<'a>> {
+        Some(self.decoder.decode(event)).filter(Event::changes_heap)
     }
 
-    /// Tells of an event.
-    pub fn tell(&mut self, ticks: u64, thread: u32, event: MemoryEvent) {
+    /// Enters an event. What does not change what is live changes nothing here.
+    pub fn add(&mut self, ticks: u64, thread: u32, event: &Event<'_>) {
         match event {
-            MemoryEvent::Allocate(taken) => {
-                let place = self.place(thread, taken);
-                let ledger = self.device(taken.device);
-                let place = ledger.place(place);
-                ledger.allocate(ticks, thread, taken.address, taken.size, place);
+            Event::Allocate(memory) => self.allocate(ticks, thread, memory),
+            Event::Free(memory) => self.free(ticks, thread, memory),
+            Event::Keep { address } => self.device(EventKind::OWN_DEVICE).keep(thread, *address),
+            Event::Tag { frame } => {
+                self.tags.insert(thread, *frame);
             }
+            _ => {}
+        }
+    }
+
+    fn allocate(&mut self, ticks: u64, thread: u32, memory: &Memory) {
+        let Memory { region, address, size, .. } = *memory;
+        let place = self.place(thread, memory);
+        let ledger = self.device(region.device());
+        let place = ledger.place(place);
+        match region {
+            Region::Block(_) => ledger.allocate(ticks, thread, address, size, place),
+            Region::Mapping => ledger.map(ticks, thread, address, size, place),
+            Region::Segment(_) => {}
+        }
+    }
+
+    fn free(&mut self, ticks: u64, thread: u32, memory: &Memory) {
+        let Memory { region, address, size, .. } = *memory;
+        match region {
             // Freeing nothing is no free.
-            MemoryEvent::Free { address: 0, .. } => {}
-            MemoryEvent::Free { device, address } => self.device(device).free(ticks, thread, address),
-            MemoryEvent::Map(taken) => {
-                let place = self.place(thread, taken);
-                let ledger = self.device(taken.device);
-                let place = ledger.place(place);
-                ledger.map(ticks, thread, taken.address, taken.size, place);
-            }
-            MemoryEvent::Unmap { address, size } => {
-                self.device(EventKind::OWN_DEVICE).unmap(ticks, thread, address, size);
-            }
-            MemoryEvent::Keep { address } => self.device(EventKind::OWN_DEVICE).keep(thread, address),
-            MemoryEvent::Tag { frame } => {
-                self.tags.insert(thread, frame);
-            }
+            Region::Block(_) if address == 0 => {}
+            Region::Block(device) => self.device(device).free(ticks, thread, address),
+            Region::Mapping => self.device(EventKind::OWN_DEVICE).unmap(ticks, thread, address, size),
+            Region::Segment(_) => {}
         }
     }
 
@@ -135,9 +143,9 @@ impl Replay {
         found.map_or(0, |device| device.ledger.live_bytes())
     }
 
-    fn place(&self, thread: u32, taken: Taken) -> Place {
+    fn place(&self, thread: u32, memory: &Memory) -> Place {
         let tag = if self.tags.is_empty() { 0 } else { self.tags.get(&thread).copied().unwrap_or(0) };
-        Place { stack: taken.stack, thread, allocator: self.mark | u32::from(taken.kind), tag }
+        Place { stack: memory.stack, thread, allocator: self.mark | u32::from(memory.kind), tag }
     }
 
     fn device(&mut self, number: i64) -> &mut Ledger {
@@ -153,18 +161,18 @@ impl Replay {
 
     /// Knows the kinds that a process which still records has by now.
     pub fn learn_kinds(&mut self, process: &ProcessRecording) {
-        self.kinds = MemoryKinds::of(process.dictionary());
+        self.decoder = Decoder::of(process.dictionary());
     }
 
     /// What was counted so far, for the process first, then for each device that had events.
     pub(crate) fn counted(&self) -> Vec<Replayed> {
-        self.devices.iter().map(|device| device.counted(&self.kinds)).collect()
+        self.devices.iter().map(|device| device.counted(&self.decoder)).collect()
     }
 }
 
 impl Device {
-    fn counted(&self, kinds: &MemoryKinds) -> Replayed {
-        let (mut totals, places) = (self.ledger.totals(), places(&self.ledger, kinds));
+    fn counted(&self, decoder: &Decoder) -> Replayed {
+        let (mut totals, places) = (self.ledger.totals(), places(&self.ledger, decoder));
         let begun = self.range_start.filter(|_| totals.figures.peak_bytes > 0);
         let is_peak_at_start = begun.is_some_and(|begun| begun == (totals.peak_ticks, totals.figures.peak_bytes));
         if self.range_start.is_some() {
@@ -188,7 +196,8 @@ impl Device {
 }
 
 /// The places of a ledger, those of blocks from before the range joined with those inside.
-fn places(ledger: &Ledger, kinds: &MemoryKinds) -> Vec<PlaceFigures> {
+fn places(ledger: &Ledger, decoder: &Decoder) -> Vec<PlaceFigures> {
+    let layout = |kind: u32| u8::try_from(kind).ok().and_then(|kind| decoder.layout(kind));
     let mut by_place: WordMap<Place, usize> = WordMap::default();
     let mut joined: Vec<PlaceFigures> = Vec::new();
     for (place, mut figures) in ledger.places() {
@@ -204,7 +213,7 @@ fn places(ledger: &Ledger, kinds: &MemoryKinds) -> Vec<PlaceFigures> {
         });
         let known = &mut joined[at];
         add(&mut known.figures, &figures);
-        if !is_before && !kinds.is_present(place.allocator) {
+        if !is_before && !layout(place.allocator).is_some_and(Layout::is_present) {
             known.leaked_blocks = known.leaked_blocks.saturating_add(figures.live_blocks);
             known.leaked_bytes = known.leaked_bytes.saturating_add(figures.live_bytes);
         }

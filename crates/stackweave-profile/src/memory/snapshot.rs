@@ -1,13 +1,10 @@
 //! The last whole snapshot of a recording.
 
-use std::ops::ControlFlow;
-
-use stackweave_core::{EventKind, Role};
 use stackweave_heap::{Figures, Place, Totals};
-use stackweave_recording::file::{Dictionary, Event, number_of};
+use stackweave_recording::events::{self, Decoder, Event, Usage, UsageRow};
+use stackweave_recording::file::Dictionary;
 use stackweave_recording::{ProcessRecording, ReadError};
 
-use super::kinds::PRESENT;
 use super::labels::frame_name;
 use super::replay::PlaceFigures;
 
@@ -57,7 +54,7 @@ impl Snapshot {
         let mut allocators: Vec<u32> = self.rows.iter().map(|(_, place, _)| place.allocator).collect();
         allocators.sort_unstable();
         allocators.dedup();
-        allocators.into_iter().find(|frame| frame_name(dictionary, *frame) == Some(PRESENT))
+        allocators.into_iter().find(|frame| frame_name(dictionary, *frame) == Some(&*events::HOST_PRESENT.name))
     }
 
     fn has(&self, device: i64) -> bool {
@@ -74,14 +71,14 @@ impl Snapshot {
 /// Reads the last whole snapshot of a process, if there is one. Where the recorder's own thread has them, only its events are
 /// read.
 pub(crate) fn read_snapshot(process: &ProcessRecording) -> Result<Option<Snapshot>, ReadError> {
-    let kinds = UsageKinds::of(process.dictionary());
-    if !kinds.has_totals {
+    if !process.dictionary().declares(&events::MEMORY_TOTAL) {
         return Ok(None);
     }
+    let decoder = Decoder::of(process.dictionary());
     let own = recorders_threads(process);
-    let found = match read_threads(process, &kinds, Some(&own))? {
+    let found = match read_threads(process, &decoder, Some(&own))? {
         Some(found) => Some(found),
-        None => read_threads(process, &kinds, None)?,
+        None => read_threads(process, &decoder, None)?,
     };
     Ok(found.map(|found| Snapshot { present: found.present_allocator(process.dictionary()), ..found }))
 }
@@ -94,14 +91,16 @@ pub(super) fn recorders_threads(process: &ProcessRecording) -> Vec<u32> {
 
 fn read_threads(
     process: &ProcessRecording,
-    kinds: &UsageKinds,
+    decoder: &Decoder,
     threads: Option<&[u32]>,
 ) -> Result<Option<Snapshot>, ReadError> {
     let mut order = process.in_time_order(None, threads);
     let mut reading = Reading::default();
     while let Some(timed) = order.next_event()? {
-        if reading.event(kinds, &timed.event).is_break() {
-            break;
+        if let Event::Usage(usage) = decoder.decode(&timed.event)
+            && usage.row != UsageRow::Other
+        {
+            reading.add(timed.event.ticks, &usage);
         }
     }
     Ok(reading.finish())
@@ -114,42 +113,25 @@ struct Reading {
 }
 
 impl Reading {
-    fn event(&mut self, kinds: &UsageKinds, event: &Event<'_>) -> ControlFlow<()> {
-        let Some((kind, row)) = &kinds.kinds[usize::from(event.kind)] else { return ControlFlow::Continue(()) };
-        let word = |at: Option<usize>| at.and_then(|at| event.words.get(at)).copied().unwrap_or(0);
-        let number = word(row.snapshot);
-        if self.open.as_ref().is_none_or(|open| open.number != number) {
+    fn add(&mut self, ticks: u64, usage: &Usage) {
+        if self.open.as_ref().is_none_or(|open| open.number != usage.snapshot) {
             self.close();
-            self.open = Some(Snapshot { number, ..Snapshot::default() });
+            self.open = Some(Snapshot { number: usage.snapshot, ..Snapshot::default() });
         }
-        let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
-        let device = word(row.device).cast_signed();
-        let figures = row.figures(event);
-        match kind {
-            UsageKind::Place => {
-                let small = |at| number_of(word(at));
-                let place = Place {
-                    stack: small(row.stack),
-                    thread: small(row.thread),
-                    allocator: small(row.allocator),
-                    tag: small(row.tag),
-                };
-                open.rows.push((device, place, figures));
+        let Some(open) = &mut self.open else { return };
+        let Usage { stack, allocator, device, figures, .. } = *usage;
+        match usage.row {
+            UsageRow::Place { thread, tag } => {
+                open.rows.push((device, Place { stack, thread, allocator, tag }, figures));
             }
-            UsageKind::Size => open.sizes.push((device, word(row.most), figures)),
-            UsageKind::Total => {
-                let totals = Totals {
-                    figures,
-                    peak_ticks: event.ticks.saturating_sub(word(row.peak_ago)),
-                    frees: word(row.frees),
-                    unknown_frees: word(row.unknown_frees),
-                    replaced: word(row.replaced),
-                };
+            UsageRow::Sizes { most } => open.sizes.push((device, most, figures)),
+            UsageRow::Total { peak_ago, frees, unknown_frees, replaced } => {
+                let peak_ticks = ticks.saturating_sub(peak_ago);
                 open.totals.retain(|(of, _)| *of != device);
-                open.totals.push((device, totals));
+                open.totals.push((device, Totals { figures, peak_ticks, frees, unknown_frees, replaced }));
             }
+            UsageRow::Other => {}
         }
-        ControlFlow::Continue(())
     }
 
     fn close(&mut self) {
@@ -161,89 +143,5 @@ impl Reading {
     fn finish(mut self) -> Option<Snapshot> {
         self.close();
         self.whole
-    }
-}
-
-/// What an event of a snapshot is about.
-#[derive(Clone, Copy, Debug)]
-enum UsageKind {
-    Place,
-    Size,
-    Total,
-}
-
-#[derive(Debug)]
-struct UsageKinds {
-    kinds: Vec<Option<(UsageKind, Columns)>>,
-    has_totals: bool,
-}
-
-/// Where the values of a kind are.
-#[derive(Debug)]
-struct Columns {
-    stack: Option<usize>,
-    thread: Option<usize>,
-    allocator: Option<usize>,
-    tag: Option<usize>,
-    snapshot: Option<usize>,
-    device: Option<usize>,
-    most: Option<usize>,
-    peak_ago: Option<usize>,
-    frees: Option<usize>,
-    unknown_frees: Option<usize>,
-    replaced: Option<usize>,
-    figures: [Option<usize>; 8],
-}
-
-impl UsageKinds {
-    fn of(dictionary: &Dictionary) -> Self {
-        let mut kinds: Vec<Option<(UsageKind, Columns)>> = (0..256).map(|_| None).collect();
-        let mut has_totals = false;
-        for (number, kind) in dictionary.kinds().filter(|(_, kind)| kind.role == Role::Usage) {
-            let known = [
-                (EventKind::MEMORY_USAGE, UsageKind::Place),
-                (EventKind::MEMORY_SIZES, UsageKind::Size),
-                (EventKind::MEMORY_TOTAL, UsageKind::Total),
-            ];
-            let Some((_, of)) = known.into_iter().find(|(known, _)| known.name == kind.name) else { continue };
-            has_totals |= matches!(of, UsageKind::Total);
-            kinds[usize::from(number)] = Some((of, Columns::of(kind)));
-        }
-        Self { kinds, has_totals }
-    }
-}
-
-impl Columns {
-    fn of(kind: &EventKind) -> Self {
-        let at = |name: &str| kind.fields.iter().position(|field| field.name == name);
-        Self {
-            stack: at("stack"),
-            thread: at("thread"),
-            allocator: at("allocator"),
-            tag: at("tag"),
-            snapshot: at("snapshot"),
-            device: at("device"),
-            most: at("most"),
-            peak_ago: at("peak_ago"),
-            frees: at("frees"),
-            unknown_frees: at("unknown_frees"),
-            replaced: at("replaced"),
-            figures: [
-                at("allocations"),
-                at("bytes"),
-                at("live_blocks"),
-                at("live_bytes"),
-                at("peak_blocks"),
-                at("peak_bytes"),
-                at("temporary"),
-                at("temporary_bytes"),
-            ],
-        }
-    }
-
-    fn figures(&self, event: &Event<'_>) -> Figures {
-        let values = self.figures.map(|at| at.and_then(|at| event.words.get(at)).copied().unwrap_or(0));
-        let [allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes] = values;
-        Figures { allocations, bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, temporary, temporary_bytes }
     }
 }

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
-use stackweave_core::{EventKind, FieldType, Role};
-use stackweave_recording::file::{Dictionary, Event, number_of};
+use stackweave_core::{EventKind, Role};
+use stackweave_recording::events::{Decoder, Event};
 use stackweave_recording::{ProcessRecording, ReadError};
 
-use super::kinds::MemoryKinds;
 use super::labels::frame_name;
 use super::replay::Replay;
 use super::snapshot::recorders_threads;
@@ -91,25 +90,25 @@ pub fn lifetime(process: &ProcessRecording, offset: u64) -> Range<u64> {
 
 /// The points that the recorder has noted.
 fn read_noted(process: &ProcessRecording, range: Option<Range<u64>>) -> Result<MemoryTimeline, ReadError> {
-    let counters = Counters::of(process.dictionary());
+    let decoder = Decoder::of(process.dictionary());
     let threads = recorders_threads(process);
     let mut noted = MemoryTimeline::default();
-    if counters.kinds.is_empty() || threads.is_empty() {
+    if !decoder.has_role(Role::Counter) || threads.is_empty() {
         return Ok(noted);
     }
     let mut known: HashMap<u32, Option<bool>> = HashMap::new();
     let range = range.unwrap_or(0..u64::MAX);
     let mut order = process.in_time_order(Some(0..range.end), Some(&threads));
     while let Some(timed) = order.next_event()? {
-        let Some((frame, value)) = counters.see(&timed.event) else { continue };
-        let name = || match frame_name(process.dictionary(), frame) {
+        let Event::Counter(counter) = decoder.decode(&timed.event) else { continue };
+        let name = || match frame_name(process.dictionary(), counter.frame) {
             Some(HEAP) => Some(true),
             Some(RSS) => Some(false),
             _ => None,
         };
-        let Some(is_heap) = *known.entry(frame).or_insert_with(name) else { continue };
+        let Some(is_heap) = *known.entry(counter.frame).or_insert_with(name) else { continue };
         // What was noted before the range holds when that begins.
-        noted.set(u64::try_from(timed.time_ns).unwrap_or(0).max(range.start), is_heap, value);
+        noted.set(u64::try_from(timed.time_ns).unwrap_or(0).max(range.start), is_heap, counter.unsigned());
     }
     Ok(noted)
 }
@@ -130,26 +129,6 @@ impl MemoryTimeline {
     }
 }
 
-/// Kinds of counters: where the frame and the value of each are.
-pub(super) struct Counters {
-    kinds: HashMap<u8, (usize, usize)>,
-}
-
-impl Counters {
-    pub(super) fn of(dictionary: &Dictionary) -> Self {
-        let place = |kind: &EventKind| Some((kind.position_of(FieldType::Frame)?, kind.position_of(FieldType::Float)?));
-        let counters = dictionary.kinds().filter(|(_, kind)| kind.role == Role::Counter);
-        Self { kinds: counters.filter_map(|(number, kind)| Some((number, place(kind)?))).collect() }
-    }
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a negative number of bytes is none")]
-    pub(super) fn see(&self, event: &Event<'_>) -> Option<(u32, u64)> {
-        let (frame, value) = self.kinds.get(&event.kind)?;
-        let frame = number_of(*event.words.get(*frame)?);
-        Some((frame, f64::from_bits(*event.words.get(*value)?) as u64))
-    }
-}
-
 /// So many points are made of events, and some more.
 const PARTS: u64 = 4_000;
 
@@ -159,7 +138,7 @@ fn replay(
     progress: &mut dyn FnMut(u64),
 ) -> Result<MemoryTimeline, ReadError> {
     let mut timeline = MemoryTimeline::default();
-    let Some(whole) = process.time_range().filter(|_| MemoryKinds::of(process.dictionary()).are_there()) else {
+    let Some(whole) = process.time_range().filter(|_| Decoder::of(process.dictionary()).has_memory()) else {
         return Ok(timeline);
     };
     let range = range.map_or(whole.clone(), |range| range.start.max(whole.start)..range.end.min(whole.end));
@@ -167,8 +146,8 @@ fn replay(
     let mut replay = Replay::new(process, None);
     let mut open: Option<(u64, TimelinePoint)> = None;
     process.visit_in_time_order(Some(0..range.end), progress, &mut |timed| {
-        let Some(event) = replay.see(&timed.event) else { return ControlFlow::Continue(()) };
-        replay.tell(timed.event.ticks, timed.thread, event);
+        let Some(event) = replay.decode(&timed.event) else { return ControlFlow::Continue(()) };
+        replay.add(timed.event.ticks, timed.thread, &event);
         let time_ns = u64::try_from(timed.time_ns).unwrap_or(0);
         let time_ns = time_ns.max(range.start);
         let point = TimelinePoint { time_ns, heap: Some(replay.live_bytes(EventKind::OWN_DEVICE)), rss: None };

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use stackweave_core::EventKind;
 use stackweave_heap::{Figures, Place, Totals};
+use stackweave_recording::events::{self, Decoder};
 use stackweave_recording::file::Mode;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use super::figures::add;
 use super::foreign_hooks::ForeignHooks;
 use super::header::{MemoryHeader, MemoryMode};
-use super::kinds::{MemoryKinds, PRESENT};
 use super::labels::Labels;
 use super::query::MemoryQuery;
 use super::replay::{PlaceFigures, Replay, Replayed};
@@ -102,7 +102,7 @@ impl MemoryUsage {
 
     /// Whether a row is of blocks that were there when the recording began.
     pub fn is_from_before(&self, row: &UsageRow) -> bool {
-        self.allocators.get(row.allocator as usize).is_some_and(|allocator| **allocator == *PRESENT)
+        self.allocators.get(row.allocator as usize).is_some_and(|allocator| **allocator == *events::HOST_PRESENT.name)
     }
 
     /// How many bytes one sampled allocation stands for. All figures are estimates then.
@@ -163,16 +163,16 @@ fn replay(
     if start > 0 {
         replay.wait_for_range();
     }
-    if !MemoryKinds::of(process.dictionary()).are_there() {
+    if !Decoder::of(process.dictionary()).has_memory() {
         return Ok((replay.counted(), Missing::default()));
     }
     let start = i64::try_from(start).unwrap_or(i64::MAX);
     let missing = process.visit_in_time_order(until, progress, &mut |timed| {
-        if let Some(event) = replay.see(&timed.event) {
+        if let Some(event) = replay.decode(&timed.event) {
             if replay.is_waiting() && timed.time_ns >= start {
                 replay.begin_range(timed.event.ticks);
             }
-            replay.tell(timed.event.ticks, timed.thread, event);
+            replay.add(timed.event.ticks, timed.thread, &event);
         }
         ControlFlow::Continue(())
     })?;

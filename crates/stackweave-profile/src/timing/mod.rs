@@ -5,7 +5,6 @@
 //! with what was said about them.
 
 mod attributes;
-mod kinds;
 mod open_run;
 mod phase_facts;
 mod problems;

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::Ending;
 
 use super::attributes;
-use super::kinds::Ending;
 use super::open_run::Spent;
 use super::walk::WalkedRun;
 use crate::aggregate::FunctionId;
@@ -87,9 +87,9 @@ pub(super) fn row(
         function: function(run.frame),
         began_ns: run.began.saturating_add(later),
         duration_ns,
-        failed: run.how == Ending::Failed,
-        left_open: run.how == Ending::LeftOpen,
-        unfinished: run.how == Ending::Unfinished,
+        failed: run.how == Some(Ending::Failed),
+        left_open: run.how == Some(Ending::LeftOpen),
+        unfinished: run.how.is_none(),
         attributes: attributes::merged(&run.begin_details, &run.end_details),
         phases,
         phases_count: run.sums.begun,

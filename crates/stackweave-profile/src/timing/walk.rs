@@ -5,12 +5,12 @@
 
 use std::ops::{ControlFlow, Range};
 
-use stackweave_recording::file::Event;
+use stackweave_recording::events::{About, Begin, Decoder, Ending, Event};
+use stackweave_recording::file::RawEvent;
 use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use super::attributes;
-use super::kinds::{Begun, Ending, TimingKinds, Told};
 use super::open_run::{OpenRun, RunSums, Spent};
 use super::phase_facts::PhaseFacts;
 use crate::aggregate::AggregateOptions;
@@ -35,7 +35,8 @@ pub(super) struct WalkedRun {
     /// In nanoseconds since the base of the process.
     pub(super) began: u64,
     pub(super) ns: Option<u64>,
-    pub(super) how: Ending,
+    /// `None`: the recording has no end of it.
+    pub(super) how: Option<Ending>,
     pub(super) begin_details: Box<[u8]>,
     pub(super) end_details: Box<[u8]>,
     pub(super) sums: RunSums,
@@ -51,7 +52,7 @@ pub(super) fn walk(
     let mut walk = Walk {
         process,
         options,
-        kinds: TimingKinds::of(process.dictionary()),
+        decoder: Decoder::of(process.dictionary()),
         range,
         threads: Vec::new(),
         by_number: WordMap::default(),
@@ -75,7 +76,7 @@ struct Walk<'a> {
     process: &'a ProcessRecording,
     options: &'a AggregateOptions,
     range: Range<u64>,
-    kinds: TimingKinds,
+    decoder: Decoder,
     threads: Vec<Thread>,
     by_number: WordMap<u32, usize>,
     /// Whether runs have sums of a frame: it has no file.
@@ -110,61 +111,64 @@ struct Phase {
 }
 
 impl Walk<'_> {
-    fn event(&mut self, thread: &mut Thread, event: &Event<'_>) {
-        let told = self.kinds.tell(event);
-        let is_open = matches!(told, Told::Open { .. });
+    fn event(&mut self, thread: &mut Thread, event: &RawEvent<'_>) {
+        let ticks = event.ticks;
+        let event = self.decoder.decode(event);
+        let is_open = matches!(event, Event::Open(_));
         if !is_open && thread.open.was_told() {
             self.end_beyond(thread);
         }
-        while thread.losses.last().is_some_and(|lost| event.ticks > *lost) {
+        while thread.losses.last().is_some_and(|lost| ticks > *lost) {
             if !is_open {
                 self.cut(thread, None);
             }
             thread.losses.pop();
         }
-        thread.now = thread.now.max(self.process.timeline().nanoseconds(event.ticks));
+        thread.now = thread.now.max(self.process.timeline().nanoseconds(ticks));
         if !is_open {
             thread.seen = thread.now;
         }
-        match told {
-            Told::Begin(begun) => self.begin(thread, begun),
-            Told::Open { frame, depth } => self.open(thread, frame, depth),
-            Told::End { how, details } => {
+        match event {
+            Event::Begin(begin) => self.begin(thread, begin),
+            Event::Open(open) => self.open(thread, open.frame, open.depth),
+            Event::End(end) => {
                 if let Ended::Known(phase) = thread.open.end() {
-                    self.close(thread, phase, thread.now, (how, details));
+                    self.close(thread, phase, thread.now, (Some(end.ending), end.details));
                 }
             }
-            Told::UnmatchedPop { frame, stack } => self.unmatched(frame, stack, thread.now),
-            Told::Other => {}
+            Event::Instant(instant) if instant.about == About::UnmatchedPop => {
+                self.unmatched(instant.frame, instant.stack, thread.now);
+            }
+            _ => {}
         }
     }
 
-    fn begin(&mut self, thread: &mut Thread, begun: Begun<'_>) {
-        let (bytecode_count, inline_depth) = match begun.code {
+    fn begin(&mut self, thread: &mut Thread, begin: Begin<'_>) {
+        let (bytecode_count, inline_depth) = match begin.code {
             Some((count, depth)) => (Some(count), Some(depth)),
-            None => attributes::code(begun.details),
+            None => attributes::code(begin.details),
         };
         if bytecode_count.is_some() || inline_depth.is_some() {
-            self.facts(begun.frame).has_code(bytecode_count, inline_depth);
+            self.facts(begin.frame).has_code(bytecode_count, inline_depth);
         }
-        let phase = self.phase(thread, begun.frame, 1);
+        let phase = self.phase(thread, begin.frame, 1);
         if let Some(run) = thread.runs.last_mut()
             && phase.is_told_apart
         {
             run.begin(phase.frame);
         }
-        thread.open.begin(Phase { is_run: begun.is_run, ..phase });
-        if begun.is_run {
+        thread.open.begin(Phase { is_run: begin.is_run, ..phase });
+        if begin.is_run {
             let parent = thread.runs.last().map(|run| run.row);
             thread.runs.push(OpenRun::new(self.walked.runs.len(), thread.open.len()));
             self.walked.runs.push(WalkedRun {
                 thread: thread.number,
-                frame: begun.frame,
+                frame: begin.frame,
                 parent,
                 began: thread.now,
                 ns: None,
-                how: Ending::Unfinished,
-                begin_details: begun.details.into(),
+                how: None,
+                begin_details: begin.details.into(),
                 end_details: Box::default(),
                 sums: RunSums::default(),
             });
@@ -198,7 +202,7 @@ impl Walk<'_> {
 
     fn end_beyond(&mut self, thread: &mut Thread) {
         while let Some(phase) = thread.open.take_beyond() {
-            self.close(thread, phase, thread.seen.max(phase.began), (Ending::Unfinished, &[]));
+            self.close(thread, phase, thread.seen.max(phase.began), (None, &[]));
         }
     }
 
@@ -206,14 +210,14 @@ impl Walk<'_> {
     fn cut(&mut self, thread: &mut Thread, until: Option<u64>) {
         let ended = until.map_or(thread.now, |until| until.max(thread.now));
         // What goes on behind the time asked for has not ended in it, but it is not missing either.
-        let how = if until.is_some() { Ending::Done } else { Ending::Unfinished };
+        let how = until.map(|_| Ending::Done);
         while let Some(phase) = thread.open.take_innermost() {
             self.close(thread, phase, ended, (how, &[]));
         }
     }
 
     /// A phase that was taken out of those that are open has ended.
-    fn close(&mut self, thread: &mut Thread, phase: Phase, ended: u64, (how, details): (Ending, &[u8])) {
+    fn close(&mut self, thread: &mut Thread, phase: Phase, ended: u64, (how, details): (Option<Ending>, &[u8])) {
         let Range { start, end } = self.range;
         let is_inside = phase.began < end && (ended > start || phase.began >= start);
         let spent = is_inside.then(|| {
@@ -224,13 +228,13 @@ impl Walk<'_> {
             let of_itself = spent.filter(|_| phase.is_told_apart).map(|spent| spent.ns);
             around.inner_ns = around.inner_ns.saturating_add(of_itself.unwrap_or(phase.inner_ns));
         }
-        if is_inside && how != Ending::Done {
+        if is_inside && how != Some(Ending::Done) {
             let facts = self.facts(phase.frame);
             match how {
-                Ending::Failed => facts.failed += 1,
-                Ending::LeftOpen => facts.left_open += 1,
-                Ending::Unfinished => facts.unfinished += 1,
-                Ending::Done => {}
+                Some(Ending::Failed) => facts.failed += 1,
+                Some(Ending::LeftOpen) => facts.left_open += 1,
+                Some(Ending::Done) => {}
+                None => facts.unfinished += 1,
             }
         }
         let depth = thread.open.len();

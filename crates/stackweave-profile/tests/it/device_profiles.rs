@@ -1,9 +1,10 @@
 //! What is known of the memory of devices beside that of the process.
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::EventKind;
 use stackweave_profile::memory::{Figures, MemoryQuery, MemoryReport, read_report, read_usage};
 use stackweave_profile::{AggregateOptions, Measure, aggregate};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::Allocator;
 use stackweave_tapes::devices::training;
 use stackweave_tapes::memory::{MemoryTape, Step};
 use stackweave_tapes::span;

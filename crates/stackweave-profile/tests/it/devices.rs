@@ -1,8 +1,8 @@
 //! The memory of devices, as it was computed by hand.
 
-use stackweave_core::Allocator;
 use stackweave_profile::memory::{DeviceHistory, DevicePoint, DeviceState, OutOfMemory, PoolState, read_devices};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::Allocator;
 use stackweave_tapes::devices::{DeviceStep, DeviceTape};
 use stackweave_tapes::memory::{MemoryTape, Step};
 use stackweave_tapes::span;

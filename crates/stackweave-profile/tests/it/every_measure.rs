@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::EventKind;
 use stackweave_heap::LedgerOptions;
 use stackweave_profile::{AggregateOptions, EveryMeasure, Grouping, Measure, MeasuredProfile, aggregate};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::Allocator;
 use stackweave_tapes::memory::{MemoryTape, Step, header};
 use stackweave_tapes::{Tape, span};
 

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::EventKind;
 use stackweave_profile::live::{FunctionRow, LiveCalls, LiveMemory, NativeNames, function_rows};
 use stackweave_profile::memory::{MemoryQuery, read_usage};
 use stackweave_profile::{AggregateOptions, Measure, View};
+use stackweave_recording::events::Allocator;
 use stackweave_recording::read::{Follower, Source};
 use stackweave_recording::{ProcessRecording, Recording};
 use stackweave_tapes::memory::{MemoryTape, Step};

@@ -1,6 +1,6 @@
 //! Figures of memory that were computed by hand.
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::EventKind;
 use stackweave_heap::LedgerOptions;
 use stackweave_profile::memory::{
     Figures, MemoryQuery, MemoryTimeline, MemoryUsage, TimelinePoint, UsageSource, read_history, read_timeline,
@@ -8,6 +8,7 @@ use stackweave_profile::memory::{
 };
 use stackweave_profile::{AggregateOptions, Diff, Grouping, Measure};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::Allocator;
 use stackweave_tapes::memory::{MemoryTape, Step, header};
 use stackweave_tapes::{Tape, recording, span};
 

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::EventKind;
 use stackweave_heap::LedgerOptions;
 use stackweave_profile::memory::{DeviceUsage, Figures, MemoryQuery, MemoryUsage, UsageSource, read_usage};
+use stackweave_recording::events::Allocator;
 use stackweave_tapes::memory::{MemoryTape, Step, header};
 use stackweave_tapes::span;
 use stackweave_testkit::random::Random;

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::EventKind;
 use stackweave_profile::memory::{MemoryQuery, read_report, read_timeline, read_usage};
 use stackweave_profile::{AggregateOptions, Measure, aggregate};
 use stackweave_recording::Recording;
+use stackweave_recording::events::Allocator;
 use stackweave_recording::read::Source;
 use stackweave_tapes::memory::{MemoryTape, Step};
 use stackweave_tapes::span;

@@ -75,6 +75,11 @@ impl Dictionary {
         self.kinds.get(number.into())
     }
 
+    /// Returns whether a kind of this name and role is declared.
+    pub fn declares(&self, known: &EventKind) -> bool {
+        self.kinds().any(|(_, kind)| kind.name == known.name && kind.role == known.role)
+    }
+
     /// A string. What was no UTF-8 was replaced.
     pub fn string(&self, number: u32) -> Option<&str> {
         self.strings.get(number).map(AsRef::as_ref)

@@ -12,7 +12,7 @@ use super::numbers::{Given, Numbers};
 use super::pending::{Answered, Pending};
 use super::points::{End, Lost};
 use super::start::Start;
-use super::transpose::{RawEvent, Transposer};
+use super::transpose::{LaneEvent, Transposer};
 use crate::clock::ClockPoint;
 
 /// A block of events is ended when they took this many raw words.
@@ -243,19 +243,19 @@ impl Encoder {
 /// The first event in these words, and the words after it.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the word is taken apart")]
-fn next_event<'a>(words: &'a [u64], shapes: &[Option<Shape>; 256]) -> Option<(RawEvent<'a>, &'a [u64])> {
+fn next_event<'a>(words: &'a [u64], shapes: &[Option<Shape>; 256]) -> Option<(LaneEvent<'a>, &'a [u64])> {
     let (first, rest) = words.split_first()?;
     let number = *first as u8;
     let shape = shapes[usize::from(number)]?;
     let (fields, rest) = rest.split_at_checked(shape.words())?;
-    let event = RawEvent { number, ticks: first >> 8, fields, bytes: None };
+    let event = LaneEvent { number, ticks: first >> 8, fields, bytes: None };
     if !shape.has_bytes() {
         return Some((event, rest));
     }
     let (len, rest) = rest.split_first()?;
     let len = usize::try_from(*len).ok().filter(|len| *len <= MAX_EVENT_BYTES)?;
     let (words, rest) = rest.split_at_checked(len.div_ceil(8))?;
-    Some((RawEvent { bytes: Some((words, len)), ..event }, rest))
+    Some((LaneEvent { bytes: Some((words, len)), ..event }, rest))
 }
 
 fn write_events(section: u32, thread: u32, from: (&mut Transposer, &mut Vec<u8>), out: &mut Vec<u8>) {

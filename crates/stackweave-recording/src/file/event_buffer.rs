@@ -9,7 +9,7 @@ use super::varint::Cursor;
 
 /// One event of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event<'a> {
+pub struct RawEvent<'a> {
     /// When, in the ticks of the recording's clock since its start.
     pub ticks: u64,
     /// The number of its kind.
@@ -210,7 +210,7 @@ impl EventBuffer {
 
     /// The event at a place, and the place of the next one. The first is at 0.
     #[inline]
-    pub fn event_at(&self, place: usize) -> Option<(Event<'_>, usize)> {
+    pub fn event_at(&self, place: usize) -> Option<(RawEvent<'_>, usize)> {
         let mut events = Events { words: self.words.get(place..)?, buffer: self };
         let event = events.next()?;
         Some((event, self.words.len() - events.words.len()))
@@ -223,7 +223,7 @@ impl EventBuffer {
 }
 
 impl<'a> IntoIterator for &'a EventBuffer {
-    type Item = Event<'a>;
+    type Item = RawEvent<'a>;
     type IntoIter = Events<'a>;
 
     fn into_iter(self) -> Events<'a> {
@@ -239,11 +239,11 @@ pub struct Events<'a> {
 }
 
 impl<'a> Iterator for Events<'a> {
-    type Item = Event<'a>;
+    type Item = RawEvent<'a>;
 
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the words are taken apart")]
-    fn next(&mut self) -> Option<Event<'a>> {
+    fn next(&mut self) -> Option<RawEvent<'a>> {
         let (first, rest) = self.words.split_first()?;
         let kind = *first as u8;
         let shape = self.buffer.shapes[usize::from(kind)];
@@ -256,6 +256,6 @@ impl<'a> Iterator for Events<'a> {
             rest = after;
         }
         self.words = rest;
-        Some(Event { ticks: first >> 8, kind, words, bytes })
+        Some(RawEvent { ticks: first >> 8, kind, words, bytes })
     }
 }

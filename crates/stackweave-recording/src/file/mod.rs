@@ -32,7 +32,7 @@ pub use block::{BlockHeader, BlockKind, MAX_PAYLOAD, SYNC, VERSION, write_block}
 pub use dictionary::Dictionary;
 pub use encoder::{Encoded, Encoder, Taken};
 pub use error::BlockError;
-pub use event_buffer::{Event, EventBuffer, Events};
+pub use event_buffer::{EventBuffer, Events, RawEvent};
 pub use events_head::EventsHead;
 pub use nesting::{Nesting, OpenWord, open_kind};
 pub use number_map::{MAX_NUMBER, NumberMap, number_of};

@@ -2,7 +2,9 @@
 
 use stackweave_core::{EventKind, Field, FieldType, Role};
 
-use super::transpose::RawEvent;
+use super::transpose::LaneEvent;
+use crate::events;
+use crate::events::fields::{DEPTH, FRAME};
 use crate::read::{Ended, OpenStack};
 
 /// Something that is open: the word of its frame or of its call.
@@ -16,9 +18,7 @@ pub struct OpenWord {
 
 /// What is open in a thread, as a recorder tells it again, if it is known by the word of a call or of a frame.
 pub fn open_kind(is_call: bool) -> EventKind {
-    let frame = if is_call { Field::new("call", FieldType::Call) } else { Field::new("frame", FieldType::Frame) };
-    let fields = vec![frame, Field::new("depth", FieldType::Unsigned)];
-    EventKind { name: "open".into(), role: Role::Open, fields: fields.into() }
+    if is_call { events::OPEN } else { EventKind { fields: vec![FRAME, DEPTH].into(), ..events::OPEN } }
 }
 
 /// What events of one kind do.
@@ -70,7 +70,7 @@ enum Step {
 
 impl Nesting {
     #[inline]
-    pub(super) fn add(&mut self, doing: Doing, event: &RawEvent<'_>) {
+    pub(super) fn add(&mut self, doing: Doing, event: &LaneEvent<'_>) {
         let word = |place: usize| event.fields.get(place).copied().unwrap_or(0);
         match (doing, self.steps.last_mut()) {
             (Doing::Begin { place, is_call }, _) => {

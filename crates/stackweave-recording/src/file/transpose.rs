@@ -67,7 +67,7 @@ pub(super) trait Renumber {
 
 /// One event in raw words, found whole.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RawEvent<'a> {
+pub(super) struct LaneEvent<'a> {
     pub(super) number: u8,
     pub(super) ticks: u64,
     pub(super) fields: &'a [u64],
@@ -83,7 +83,7 @@ impl Transposer {
 
     /// Adds an event of one of these kinds, the first of which has number 1.
     #[inline]
-    pub(super) fn push(&mut self, kinds: &[EventKind], event: RawEvent<'_>, to: &mut impl Renumber) {
+    pub(super) fn push(&mut self, kinds: &[EventKind], event: LaneEvent<'_>, to: &mut impl Renumber) {
         let place = match self.places[usize::from(event.number)] {
             NO_PLACE => self.begin_kind(event.number, &kinds[usize::from(event.number) - 1]),
             place => place,

@@ -5,6 +5,7 @@
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::events;
 use stackweave_core::EventKind;
 
 use crate::file::call_fields::in_file;
@@ -73,7 +74,7 @@ impl Kinds {
     /// The built-in ones.
     pub(super) fn new() -> Self {
         let kinds = Self([const { AtomicPtr::new(ptr::null_mut()) }; 255]);
-        for kind in EventKind::BUILT_IN {
+        for kind in events::BUILT_IN {
             kinds.register(kind, true);
         }
         kinds
@@ -139,7 +140,7 @@ mod tests {
         let kinds = Kinds::new();
         let written =
             [BEGIN, BEGIN_AT, BEGIN_WITH, END, INSTANT, INSTANT_WITH, COUNTER, SAMPLE, ALLOCATE, FREE].map(Some);
-        assert_eq!(EventKind::BUILT_IN.map(|kind| kinds.register(kind, true)), written);
+        assert_eq!(events::BUILT_IN.map(|kind| kinds.register(kind, true)), written);
         assert_eq!(kinds.since(0).count(), 10);
     }
 

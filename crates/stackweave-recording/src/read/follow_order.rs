@@ -13,7 +13,7 @@ use super::index::Place;
 use super::missing::Missing;
 use super::process::{BlockReader, ProcessRecording};
 use super::time_order::OpenBlock;
-use crate::file::{Event, EventBuffer};
+use crate::file::{EventBuffer, RawEvent};
 
 /// How far somebody has come in the events of all threads of a process that grows.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl FollowOrder {
         &mut self,
         process: &ProcessRecording,
         until: u64,
-        event: &mut dyn FnMut(u32, &Event<'_>),
+        event: &mut dyn FnMut(u32, &RawEvent<'_>),
     ) -> Result<(), ReadError> {
         self.take_in(process);
         let mut turn = match self.current {

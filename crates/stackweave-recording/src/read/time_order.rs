@@ -14,7 +14,7 @@ use super::index::Place;
 use super::missing::Missing;
 use super::process::{BlockReader, ProcessRecording};
 use super::time_axis::TimeAxis;
-use crate::file::{Event, EventBuffer};
+use crate::file::{EventBuffer, RawEvent};
 
 /// An event, and when and where it happened.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct TimedEvent<'a> {
     /// The number of the thread in its process.
     pub thread: u32,
     /// What happened.
-    pub event: Event<'a>,
+    pub event: RawEvent<'a>,
 }
 
 /// Gives the events of many threads one after another.

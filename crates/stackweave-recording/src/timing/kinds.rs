@@ -2,6 +2,7 @@
 
 use stackweave_core::EventKind;
 
+use crate::events;
 use crate::live::FixedKind;
 use crate::{KindNumber, Recorder};
 
@@ -30,16 +31,16 @@ impl Kinds {
     /// Registers them; `None` if the recording has no numbers left.
     pub(crate) fn register(recorder: &Recorder) -> Option<Self> {
         Some(Self {
-            begin: kind(recorder, EventKind::BEGIN)?,
-            begin_code: kind(recorder, EventKind::BEGIN_CODE)?,
-            begin_with: recorder.register(EventKind::BEGIN_WITH)?,
-            begin_run: recorder.register(EventKind::BEGIN_RUN)?,
-            end: kind(recorder, EventKind::END)?,
-            end_with: recorder.register(EventKind::END_WITH)?,
-            end_failed: recorder.register(EventKind::END_FAILED)?,
-            end_left_open: kind(recorder, EventKind::END_LEFT_OPEN)?,
-            still_open: kind(recorder, EventKind::STILL_OPEN)?,
-            unmatched_pop: kind(recorder, EventKind::UNMATCHED_POP)?,
+            begin: kind(recorder, events::BEGIN)?,
+            begin_code: kind(recorder, events::BEGIN_CODE)?,
+            begin_with: recorder.register(events::BEGIN_WITH)?,
+            begin_run: recorder.register(events::BEGIN_RUN)?,
+            end: kind(recorder, events::END)?,
+            end_with: recorder.register(events::END_WITH)?,
+            end_failed: recorder.register(events::END_FAILED)?,
+            end_left_open: kind(recorder, events::END_LEFT_OPEN)?,
+            still_open: kind(recorder, events::STILL_OPEN)?,
+            unmatched_pop: kind(recorder, events::UNMATCHED_POP)?,
         })
     }
 }

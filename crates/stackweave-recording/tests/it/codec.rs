@@ -1,6 +1,7 @@
 //! Every event in is every event out, whatever the kinds, the values, the cuts between chunks and the threads.
 
-use stackweave_core::{CodeId, EventKind, FrameKind, ModuleList, Names, Position, RawFrame, SourceLocation};
+use stackweave_core::{CodeId, FrameKind, ModuleList, Names, Position, RawFrame, SourceLocation};
+use stackweave_recording::events;
 use stackweave_recording::file::{BlockKind, Encoded, Encoder, End, EndReason};
 
 use crate::common::{Process, Random, Threads, blocks, random_section, random_word, read, stack_table, tell_events};
@@ -30,7 +31,7 @@ fn every_event_in_is_every_event_out() {
 fn long_input_is_cut_into_blocks() {
     let stacks = stack_table();
     let mut encoder = Encoder::new(stacks);
-    encoder.kind(&EventKind::FREE).unwrap();
+    encoder.kind(&events::FREE).unwrap();
     let words: Vec<u64> = (0..400_000_u64).flat_map(|event| [(event * 100) << 8 | 1, event << 4]).collect();
     let mut out = Encoded::default();
     assert_eq!(encoder.events(1, &words, &Process::default(), &mut out).events, 400_000);
@@ -45,7 +46,7 @@ fn words_that_are_no_events_end_the_block() {
     let stacks = stack_table();
     let process = Process::default();
     let mut encoder = Encoder::new(stacks);
-    for kind in [EventKind::BEGIN, EventKind::INSTANT_WITH] {
+    for kind in [events::BEGIN, events::INSTANT_WITH] {
         encoder.kind(&kind).unwrap();
     }
     let good = [5 << 8 | 1, RawFrame::script(1, 1).to_bits()];
@@ -68,7 +69,7 @@ fn words_that_are_no_events_end_the_block() {
 fn stacks_and_frames_that_nobody_knows_are_none() {
     let stacks = stack_table();
     let mut encoder = Encoder::new(stacks);
-    encoder.kind(&EventKind::INSTANT).unwrap();
+    encoder.kind(&events::INSTANT).unwrap();
     for stack in [1, 2, 77, u64::from(u32::MAX), u64::MAX] {
         let mut out = Encoded::default();
         encoder.events(1, &[1, u64::MAX, stack], &Process::default(), &mut out);
@@ -98,7 +99,7 @@ fn a_thread_that_is_named_last_is_written_before_the_end() {
 fn what_lies_behind_a_line_is_told_once_somebody_knows() {
     let frame = RawFrame::python(CodeId::new(1).unwrap(), 4, false).to_bits();
     let mut encoder = Encoder::new(stack_table());
-    encoder.kind(&EventKind::BEGIN).unwrap();
+    encoder.kind(&events::BEGIN).unwrap();
     let mut out = Encoded::default();
     encoder.events(1, &[1, frame], &Process::default(), &mut out);
     let mut file = [out.definitions, out.events].concat();
@@ -141,7 +142,7 @@ impl Names for LongNames {
 #[test]
 fn many_definitions_are_cut_into_blocks_and_long_strings_too() {
     let mut encoder = Encoder::new(stack_table());
-    encoder.kind(&EventKind::BEGIN).unwrap();
+    encoder.kind(&events::BEGIN).unwrap();
     let frame = |code: u32| RawFrame::python(CodeId::new(code).unwrap(), 0, false);
     let words: Vec<u64> = (1..=20).flat_map(|code| [1, frame(code).to_bits()]).collect();
     let mut out = Encoded::default();

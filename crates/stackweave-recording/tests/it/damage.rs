@@ -1,7 +1,8 @@
 //! Damage is noticed, and costs what was damaged and nothing else.
 
-use stackweave_core::{CodeId, EventKind, RawFrame};
+use stackweave_core::{CodeId, RawFrame};
 use stackweave_recording::clock::ClockPoint;
+use stackweave_recording::events;
 use stackweave_recording::file::{
     BlockError, BlockHeader, BlockKind, Dictionary, Encoded, Encoder, End, EventBuffer, EventsHead, Lost, MAX_PAYLOAD,
     SYNC, Start, write_block,
@@ -137,7 +138,7 @@ fn three_chunks() -> ([Encoded; 3], [Vec<String>; 3]) {
     let stacks = stack_table();
     let process = Process::default();
     let mut encoder = Encoder::new(stacks);
-    encoder.kind(&EventKind::INSTANT).unwrap();
+    encoder.kind(&events::INSTANT).unwrap();
     let frame = |code: u32| RawFrame::python(CodeId::new(code).unwrap(), code, false);
     let words = |chunk: u32| {
         let codes = chunk * 10 + 1..chunk * 10 + 9;
@@ -146,7 +147,7 @@ fn three_chunks() -> ([Encoded; 3], [Vec<String>; 3]) {
         })
     };
     let words = [0, 1, 2].map(|chunk| words(chunk).collect::<Vec<u64>>());
-    let told = words.each_ref().map(|words| tell_words(words, &[EventKind::INSTANT], stacks, &process));
+    let told = words.each_ref().map(|words| tell_words(words, &[events::INSTANT], stacks, &process));
     let chunks = words.map(|words| {
         let mut blocks = Encoded::default();
         encoder.events(1, &words, &process, &mut blocks);

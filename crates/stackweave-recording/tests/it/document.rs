@@ -1,6 +1,8 @@
 //! The worked example of the document is what is written, and reads as it says.
 
-use stackweave_core::{CodeId, EventKind, ModuleList, Names, Position, RawFrame, SourceLocation};
+use stackweave_core::{CodeId, EventKind, Field, ModuleList, Names, Position, RawFrame, SourceLocation};
+use stackweave_recording::events::fields::{self, DeclaredField};
+use stackweave_recording::events::{self, DeclaredKind};
 use stackweave_recording::file::{Encoded, Encoder, End, EndReason, Start};
 
 use crate::common::lines::lines;
@@ -40,8 +42,8 @@ fn example() -> Vec<u8> {
     let mut encoder = Encoder::new(stack_table());
     let mut file = Vec::new();
     encoder.start(&Start { pid: 7, thread: 1, stackweave_version: "0.1.0".into(), ..Start::default() }, &mut file);
-    encoder.kind(&EventKind::BEGIN).unwrap();
-    encoder.kind(&EventKind::END).unwrap();
+    encoder.kind(&events::BEGIN).unwrap();
+    encoder.kind(&events::END).unwrap();
     encoder.thread(1, 7, "main");
     let mut blocks = Encoded::default();
     encoder.events(1, &[100 << 8 | 1, frame, 350 << 8 | 2, 500 << 8 | 1, frame, 600 << 8 | 2], &Process, &mut blocks);
@@ -64,4 +66,59 @@ fn the_example_is_right() {
     let bytes: Vec<u8> = digits.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     assert_eq!(bytes, example(), "what is written is {:02x?}", example());
     assert_eq!(lines(&bytes).unwrap(), fenced(document, "json"));
+}
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/format-recording.md");
+
+/// The section of the page with every kind and every field, as they are declared.
+fn kinds() -> String {
+    let mut section = String::from(
+        "## Kinds\n\nA section declares its kinds, so a reader needs no more than their roles and fields. These are the kinds that Stackweave \
+         writes;\nanyone may add others. A test holds this section against the declarations in `crates/stackweave-recording/src/events`.\n",
+    );
+    for family in events::families() {
+        section += &format!("\n**{}.**\n\n| kind | role | fields | |\n|---|---|---|---|\n", family.name);
+        let row = |known: &DeclaredKind| (known.kind.role, fields_in_file(&known.kind), known.about.trim());
+        for same in family.kinds.chunk_by(|one, other| row(one) == row(other)) {
+            let names: Vec<_> = same.iter().map(|known| format!("`{}`", known.kind.name)).collect();
+            let (role, fields, about) = row(&same[0]);
+            section += &format!("| {} | {role} | {} | {about} |\n", names.join(", "), fields.join(", "));
+        }
+    }
+    section += "\n**Fields.**\n\n| field | type | unit | |\n|---|---|---|---|\n";
+    for known in fields::ALL.iter().filter(|known| known.field != fields::CALL) {
+        let DeclaredField { field, unit, about } = known;
+        section += &format!("| `{}` | {} | {unit} | {} |\n", field.name, field.of.as_str(), about.trim());
+    }
+    section
+}
+
+/// In a file a call is two frames.
+fn fields_in_file(kind: &EventKind) -> Vec<String> {
+    let of =
+        |field: &Field| if *field == fields::CALL { vec![fields::FRAME, fields::CALLER] } else { vec![field.clone()] };
+    kind.fields.iter().flat_map(of).map(|field| format!("`{}`", field.name)).collect()
+}
+
+/// `STACKWEAVE_BLESS=1` writes the section anew.
+#[test]
+fn the_page_has_every_kind_and_field_that_is_declared_and_no_other() {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let begin = page.find("## Kinds\n").unwrap();
+    let end = begin + page[begin..].find("\n## ").unwrap();
+    if std::env::var_os("STACKWEAVE_BLESS").is_some() {
+        std::fs::write(PAGE, format!("{}{}{}", &page[..begin], kinds(), &page[end..])).unwrap();
+    } else {
+        assert_eq!(&page[begin..end], kinds());
+    }
+    let named = page[..begin].split('`').skip(1).step_by(2);
+    let is_declared =
+        |name: &&str| events::families().iter().any(|of| of.kinds.iter().any(|known| known.kind.name == **name));
+    let looks_like_a_kind = |name: &&str| {
+        let starts = ["host-", "segment", "memory-", "begin", "end-", "block-state"];
+        starts.iter().any(|start| name.starts_with(start))
+            && name.chars().all(|of| of.is_ascii_lowercase() || of == '-')
+    };
+    let unknown: Vec<&str> = named.filter(looks_like_a_kind).filter(|name| !is_declared(name)).collect();
+    assert_eq!(unknown, [""; 0], "kinds that are not declared");
 }

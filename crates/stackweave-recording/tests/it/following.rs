@@ -1,7 +1,7 @@
 //! A recording that is followed while it is written is the one that is read at its end.
 
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::{Event, LossReason};
+use stackweave_recording::file::{LossReason, RawEvent};
 use stackweave_recording::read::{Changed, FollowBlocks, FollowOrder, Follower};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::growing_file::GrowingFile;
@@ -109,7 +109,7 @@ fn threads_in_blocks(random: &mut Random) -> Vec<(u32, Vec<(u64, u64)>)> {
 
 /// Adds the threads and values of the events that are earlier than `until`.
 fn see(order: &mut FollowOrder, process: &ProcessRecording, until: u64, seen: &mut Vec<(u32, u64)>) {
-    let mut event = |thread: u32, event: &Event<'_>| seen.push((thread, value_of(process, event)));
+    let mut event = |thread: u32, event: &RawEvent<'_>| seen.push((thread, value_of(process, event)));
     order.visit_until(process, until, &mut event).unwrap();
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use stackweave_core::EventKind;
 use stackweave_recording::clock::ClockSource;
+use stackweave_recording::events;
 use stackweave_recording::{Options, WhenFull, gaps};
 use stackweave_store::label;
 use stackweave_testkit::child;
@@ -19,7 +19,7 @@ fn a_tick_of_the_system_s_clock_is_a_nanosecond() {
     let folder = Folder::new();
     let options = Options { clock: Some(ClockSource::Monotonic), ..Options::new(folder.file("out.swv")) };
     let recorder = start(options);
-    let (with, end) = (recorder.register(EventKind::BEGIN_WITH).unwrap(), recorder.register(EventKind::END).unwrap());
+    let (with, end) = (recorder.register(events::BEGIN_WITH).unwrap(), recorder.register(events::END).unwrap());
     let frame = label("phase", "phases.py", 3).unwrap().to_bits();
     let details: [&[u8]; 4] = [b"{}", b"12345678", b"", br#"{"a": "0123456789"}"#];
     // Not in order, far behind the recording's end, and more than one buffer.

@@ -8,8 +8,9 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use stackweave_core::{EventKind, FrameKind, NoNames};
+use stackweave_core::{FrameKind, NoNames};
 use stackweave_recording::clock::ClockSource;
+use stackweave_recording::events;
 use stackweave_recording::file::{EndReason, LossReason};
 use stackweave_recording::live::{FlushError, Options, Recorder, Summary};
 use stackweave_store::label;
@@ -92,7 +93,7 @@ fn values_of_all_kinds_come_back() {
     assert_ended(&read, &summary);
     let events = &read.events[&1];
     let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
-    let expected = EventKind::BUILT_IN;
+    let expected = events::BUILT_IN;
     assert_eq!(kinds, expected.iter().map(|kind| &*kind.name).collect::<Vec<_>>());
     let number = u32::try_from(events[0].words[0]).unwrap();
     let [name] = read.dictionary.names(number) else { panic!("a label has a name") };

@@ -33,6 +33,7 @@ mod recorded;
 mod recovering;
 mod ring_bounds;
 mod terminating;
+mod typed_events;
 mod versions;
 mod waiting;
 mod watching;

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
+use stackweave_recording::events;
 use stackweave_recording::live::{
     KindNumber, Options, Recorder, Ring, Summary, Unwaiting, never_wait_while, set_waiter,
 };
@@ -447,7 +448,7 @@ fn every_kind_is_told_once_and_before_its_events() {
         assert_eq!(told.last(), Some(&(unused, named(format!("unused {}", number.get())))));
     }
     let (told, events) = told_of(&recorder).unwrap().unwrap();
-    assert_eq!((told.len(), events), (EventKind::BUILT_IN.len() + 200, 100));
-    assert_eq!(told[9].1, EventKind::FREE);
+    assert_eq!((told.len(), events), (events::BUILT_IN.len() + 200, 100));
+    assert_eq!(told[9].1, events::FREE);
     assert_eq!(recorder.stop().error, None);
 }

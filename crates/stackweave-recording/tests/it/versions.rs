@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stackweave_core::{BlobId, Call, CodeId, EventKind, Field, FieldType, NoNames, Role};
+use stackweave_core::{BlobId, Call, CodeId, NoNames};
+use stackweave_recording::events;
 use stackweave_recording::file::{BlockKind, Encoded, Encoder, VERSION, write_block};
 use stackweave_testkit::symbols::tool::Tool;
 
@@ -15,17 +16,19 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// What the independent reader prints for this file.
-fn read_by_python(python: &Tool, file: &[u8], name: &str) -> Vec<String> {
+/// What the independent reader prints for this file, with this option.
+pub fn read_by_python(python: &Tool, file: &[u8], (name, option): (&str, &str)) -> Vec<String> {
     let path = std::env::temp_dir().join(format!("stackweave-{name}-{}.swv", std::process::id()));
     fs::write(&path, file).unwrap();
     let reader = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reader.py");
-    let printed = python.run(Path::new("/"), [&*reader.to_string_lossy(), &*path.to_string_lossy()]);
-    fs::remove_file(&path).unwrap();
+    let (reader, path) = (reader.to_string_lossy(), path.to_string_lossy());
+    let arguments: Vec<&str> = [&*reader, option, &*path].into_iter().filter(|argument| !argument.is_empty()).collect();
+    let printed = python.run(Path::new("/"), arguments);
+    fs::remove_file(&*path).unwrap();
     printed.expect("the reader reads it").lines().map(str::to_owned).collect()
 }
 
-fn assert_same(ours: &[String], theirs: &[String], what: &str) {
+pub fn assert_same(ours: &[String], theirs: &[String], what: &str) {
     for (line, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
         assert_eq!(ours, theirs, "{what}, line {line}");
     }
@@ -57,9 +60,7 @@ fn write_this_version() {
 fn calls() -> Vec<u8> {
     let (mut encoder, mut bytes, mut blocks) = (Encoder::new(stack_table()), Vec::new(), Encoded::default());
     encoder.start(&fixed_start(), &mut bytes);
-    let fields = vec![Field::new("call", FieldType::Call), Field::new("object", FieldType::Address)];
-    let call = EventKind { name: "resume".into(), role: Role::Resume, fields: fields.into() };
-    assert_eq!(encoder.kind(&call), Some(1));
+    assert_eq!(encoder.kind(&events::RESUME), Some(1));
     let code = |number| CodeId::new(number).unwrap();
     let plain = Call::to_code(code(1)).unwrap();
     let label = Call::to_label(BlobId::new(3).unwrap()).unwrap();
@@ -84,11 +85,11 @@ fn a_reader_written_from_the_document_reads_the_same() {
     let files =
         [("version-1", fs::read(data("version-1.swv")).unwrap()), ("two-sections", unknown), ("calls", calls())];
     for (name, file) in files {
-        assert_same(&lines(&file).unwrap(), &read_by_python(&python, &file, name), name);
+        assert_same(&lines(&file).unwrap(), &read_by_python(&python, &file, (name, "")), name);
     }
     for seed in 0..4 {
         let (file, _) = random_section(seed);
         let name = format!("seed-{seed}");
-        assert_same(&lines(&file).unwrap(), &read_by_python(&python, &file, &name), &name);
+        assert_same(&lines(&file).unwrap(), &read_by_python(&python, &file, (&name, "")), &name);
     }
 }

@@ -1,9 +1,10 @@
 //! What people read about the memory of devices.
 
 use stackweave_cli::text::{HeapOptions, HeapView, write_heap};
-use stackweave_core::{Allocator, EventKind};
+use stackweave_core::EventKind;
 use stackweave_profile::memory::{FromBefore, MemoryQuery, MemoryReport, read_report};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::Allocator;
 use stackweave_tapes::devices::training;
 use stackweave_tapes::memory::{MemoryTape, Step};
 use stackweave_tapes::span;

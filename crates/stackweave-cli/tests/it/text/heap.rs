@@ -1,10 +1,11 @@
 //! What people read about memory.
 
 use stackweave_cli::text::{HeapOptions, HeapView, write_heap};
-use stackweave_core::{Allocator, RawFrame};
+use stackweave_core::RawFrame;
 use stackweave_heap::LedgerOptions;
 use stackweave_profile::memory::{MemoryQuery, MemoryReport, read_report};
 use stackweave_recording::ProcessRecording;
+use stackweave_recording::events::Allocator;
 use stackweave_recording::file::Start;
 use stackweave_tapes::Tape;
 use stackweave_tapes::memory::{MemoryTape, Step, header};

@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use crate::activity::{Given, LiveMemory, Piece, Taken};
+use crate::activity::{LiveMemory, Piece};
 use crate::formats::firefox::track::write_milliseconds;
 use crate::spill::{Spill, SpilledColumn};
+use stackweave_recording::events::Memory;
 
 #[derive(Debug)]
 pub(super) struct MemoryCounter {
@@ -28,17 +29,17 @@ impl MemoryCounter {
     }
 
     /// Memory is taken: the places and sizes of what is given back by that, with a minus, and of what is taken.
-    pub(super) fn allocate(&mut self, time: u64, taken: &Taken) -> io::Result<Vec<(u64, i64)>> {
+    pub(super) fn allocate(&mut self, time: u64, memory: &Memory) -> io::Result<Vec<(u64, i64)>> {
         let (mut gone, mut left) = (Vec::new(), Vec::new());
-        self.live.take(taken, (), &mut gone, &mut left);
-        left.push(Piece { held: taken.held, address: taken.address, size: taken.size, value: () });
+        self.live.allocate(memory, (), &mut gone, &mut left);
+        left.push(Piece { region: memory.region, address: memory.address, size: memory.size, value: () });
         self.changed(time, &gone, &left)
     }
 
     /// Memory is given back: the same.
-    pub(super) fn free(&mut self, time: u64, thread: u32, given: &Given) -> io::Result<Vec<(u64, i64)>> {
+    pub(super) fn free(&mut self, time: u64, thread: u32, memory: &Memory) -> io::Result<Vec<(u64, i64)>> {
         let (mut gone, mut left) = (Vec::new(), Vec::new());
-        self.live.give(thread, given, &mut gone, &mut left);
+        self.live.free(thread, memory, &mut gone, &mut left);
         self.changed(time, &gone, &left)
     }
 

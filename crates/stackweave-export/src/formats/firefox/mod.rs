@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use stackweave_core::EventKind;
 use stackweave_profile::{Frame, FrameKind};
 
-use crate::activity::{Details, Ending, Happening, Held, NamedProcess, Span, What, visit};
+use crate::activity::{Details, Ending, Happening, NamedProcess, Span, What, visit};
 use crate::error::ExportError;
 use crate::formats::firefox::counter::MemoryCounter;
 use crate::formats::firefox::libs::Libs;
@@ -24,6 +24,7 @@ use crate::formats::firefox::tables::category;
 use crate::formats::firefox::track::{Marker, Track, Weights};
 use crate::source::Source;
 use crate::spill::Spill;
+use stackweave_recording::events::Region;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let processes = NamedProcess::all(source);
@@ -87,17 +88,17 @@ impl Writer<'_> {
                 Ok(self.track(key, Weights::Samples).sample(time, seen, *weight)?)
             }
             // The format knows one memory, which is the process's own.
-            What::Allocate { taken, .. } if is_own(taken.held) => {
-                let stack = if taken.stack == 0 {
+            What::Allocate { memory, .. } if is_own(memory.region) => {
+                let stack = if memory.stack == 0 {
                     self.path(key, Weights::Time, happening.around)
                 } else {
-                    self.stack(key, Weights::Time, taken.stack)
+                    self.stack(key, Weights::Time, memory.stack)
                 };
-                let changes = self.memory[process].allocate(time, taken)?;
+                let changes = self.memory[process].allocate(time, memory)?;
                 Ok(self.allocations(key, time, stack, &changes)?)
             }
-            What::Free { given, .. } if is_own(given.held) => {
-                let changes = self.memory[process].free(time, thread, given)?;
+            What::Free { memory, .. } if is_own(memory.region) => {
+                let changes = self.memory[process].free(time, thread, memory)?;
                 Ok(self.allocations(key, time, None, &changes)?)
             }
             What::Keep { address } => {
@@ -235,8 +236,8 @@ impl Writer<'_> {
     }
 }
 
-fn is_own(held: Held) -> bool {
-    held.device() == EventKind::OWN_DEVICE && !matches!(held, Held::Segment(_))
+fn is_own(region: Region) -> bool {
+    region.device() == EventKind::OWN_DEVICE && !matches!(region, Region::Segment(_))
 }
 
 /// The name and the category of a marker.

@@ -14,11 +14,12 @@ use std::ops::Range;
 use serde_json::Value;
 use stackweave_core::{EventKind, FieldType, Role};
 use stackweave_profile::{Frame, RecordedNames};
-use stackweave_recording::file::{Event, number_of};
+use stackweave_recording::events::{Decoder, Ending, Event};
+use stackweave_recording::file::{RawEvent, number_of};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use self::definitions::{Definitions, write_stack_number};
-use self::thread::{Opened, Place, Thread, depth};
+use self::thread::{Opened, Place, Thread};
 use crate::error::ExportError;
 use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
@@ -46,6 +47,7 @@ struct Lines<'o> {
 /// A process, and what its threads have begun.
 struct Process {
     recording: ProcessRecording,
+    decoder: Decoder,
     names: RecordedNames,
     visible: VisibleFrames,
     /// By a frame of the recording and what is seen of it: the numbers of the frames that it stands for, outermost first.
@@ -62,6 +64,7 @@ impl Process {
         let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
         Self {
             recording: process.clone(),
+            decoder: Decoder::of(process.dictionary()),
             names: source.names(process, &frames),
             visible: VisibleFrames::new(process, source.view()),
             frames: HashMap::new(),
@@ -76,53 +79,63 @@ impl Process {
         let Some(kind) = recording.dictionary().kind(timed.event.kind) else { return Ok(()) };
         let new_thread = || Thread { losses: recording.loss_ticks(timed.thread), ..Thread::default() };
         let thread = self.threads.entry(timed.thread).or_insert_with(new_thread);
-        let frame = number(kind, &timed.event, FieldType::Frame);
-        let has_begun = if kind.role == Role::Open {
-            thread.open(frame, kind, &timed.event)
+        let event = self.decoder.decode(&timed.event);
+        let has_begun = if let Event::Open(open) = &event {
+            thread.open(timed.event.ticks, open)
         } else {
             thread.settle(timed.event.ticks);
-            matches!(kind.role, Role::Begin | Role::Resume)
+            matches!(event, Event::Begin(_))
         };
-        let is_told = has_begun || matches!(kind.role, Role::Instant | Role::Sample) || is_memory(kind.role);
-        let says_something = !kind.fields.is_empty() || kind.name == EventKind::END_LEFT_OPEN.name;
-        let is_told = is_told || kind.role == Role::End && says_something && !thread.open.is_empty();
-        if kind.role == Role::Tag {
+        let is_written = match &event {
+            Event::Instant(_)
+            | Event::Sample(_)
+            | Event::Allocate(_)
+            | Event::Free(_)
+            | Event::Complete(_)
+            | Event::Keep { .. }
+            | Event::Tag { .. }
+            | Event::Usage(_) => true,
+            Event::End(end) => {
+                let says_something = !kind.fields.is_empty() || end.ending == Ending::LeftOpen;
+                says_something && !thread.open.is_empty()
+            }
+            _ => has_begun,
+        };
+        if let Event::Tag { frame } = event {
             thread.tag = frame;
         }
         let is_inside = u64::try_from(timed.time_ns).is_ok_and(|time| range.contains(&time));
-        if is_inside && is_told {
+        if is_inside && is_written {
             self.write(timed, kind, lines)?;
         }
-        self.follow(timed, kind, (frame, has_begun), &mut lines.definitions);
-        self.name_object(timed, kind, frame);
+        self.follow(timed.thread, &event, has_begun, &mut lines.definitions);
+        self.name_object(&event);
         Ok(())
     }
 
     /// Keeps what the thread has open.
-    fn follow(
-        &mut self,
-        timed: &TimedEvent<'_>,
-        kind: &EventKind,
-        (frame, has_begun): (u32, bool),
-        definitions: &mut Definitions,
-    ) {
-        let around = self.threads.entry(timed.thread).or_default().place();
-        let opened = has_begun.then(|| Opened { frame, inside: self.inside(around, frame, definitions) });
-        let open = &mut self.threads.entry(timed.thread).or_default().open;
-        match (kind.role, opened) {
-            (Role::Open, Some(opened)) => open.begin_open(depth(kind, &timed.event), opened),
-            (_, Some(opened)) => open.begin(opened),
-            (Role::End, None) => drop(open.end()),
+    fn follow(&mut self, thread: u32, event: &Event<'_>, has_begun: bool, definitions: &mut Definitions) {
+        let around = self.threads.entry(thread).or_default().place();
+        let mut opened = |frame: u32| Opened { frame, inside: self.inside(around, frame, definitions) };
+        match event {
+            Event::Open(open) if has_begun => {
+                let opened = opened(open.frame);
+                self.threads.entry(thread).or_default().open.begin_open(open.depth, opened);
+            }
+            Event::Begin(begin) => {
+                let opened = opened(begin.frame);
+                self.threads.entry(thread).or_default().open.begin(opened);
+            }
+            Event::End(_) => drop(self.threads.entry(thread).or_default().open.end()),
             _ => {}
         }
     }
 
     /// Objects keep the names they are given until others begin in their places.
-    fn name_object(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, frame: u32) {
-        let object = || object(kind, &timed.event);
-        match kind.role {
-            Role::Begin => drop(object().map(|object| self.tasks.remove(&object))),
-            Role::Name => drop(object().map(|object| self.tasks.insert(object, frame))),
+    fn name_object(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Begin(begin) if !begin.is_resumed && begin.object != 0 => drop(self.tasks.remove(&begin.object)),
+            Event::Name(name) if name.object != 0 => drop(self.tasks.insert(name.object, name.frame)),
             _ => {}
         }
     }
@@ -140,7 +153,7 @@ impl Process {
         line.write_all(b",\"kind\":")?;
         write_text(line, &kind.name)?;
         self.write_values(timed, kind, lines)?;
-        let place = self.place(timed, kind, &mut lines.definitions);
+        let place = self.place(timed, &mut lines.definitions);
         lines.definitions.define_stack(place.stack, lines.out)?;
         lines.line.write_all(b",\"stack\":")?;
         write_stack_number(place.stack, &mut lines.line)?;
@@ -192,7 +205,7 @@ impl Process {
         if matches!(kind.role, Role::Allocate | Role::Map) && tag != 0 {
             self.write_label("tag", tag.into(), out)?;
         }
-        let task = object(kind, event).and_then(|object| self.tasks.get(&object)).filter(|_| kind.role != Role::Begin);
+        let task = self.resumed_object(event).and_then(|object| self.tasks.get(&object));
         if let Some(name) = task.and_then(|label| self.names.of(*label).first()) {
             out.write_all(b",\"task\":")?;
             write_text(out, &name.name)?;
@@ -206,6 +219,17 @@ impl Process {
             Ok(details) => write_value(out, &details),
             Err(_) => write_text(out, &String::from_utf8_lossy(bytes)),
         }
+    }
+
+    /// The object of a span that goes on or is open, or that gets a name.
+    fn resumed_object(&self, event: &RawEvent<'_>) -> Option<u64> {
+        let object = match self.decoder.decode(event) {
+            Event::Begin(begin) if begin.is_resumed => begin.object,
+            Event::Open(open) => open.object,
+            Event::Name(name) => name.object,
+            _ => 0,
+        };
+        Some(object).filter(|object| *object != 0)
     }
 
     /// The name of a label, or null if there is none.
@@ -230,8 +254,9 @@ impl Process {
     }
 
     /// Where an event happened.
-    fn place(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, definitions: &mut Definitions) -> Place {
-        match number(kind, &timed.event, FieldType::Stack) {
+    fn place(&mut self, timed: &TimedEvent<'_>, definitions: &mut Definitions) -> Place {
+        let stack = self.decoder.layout(timed.event.kind).map_or(0, |layout| layout.stack().number(timed.event.words));
+        match stack {
             0 => self.threads.get(&timed.thread).map(Thread::place).unwrap_or_default(),
             stack => self.recorded_place(stack, definitions),
         }
@@ -275,24 +300,6 @@ impl Process {
             outermost_first.map(|(_, frame)| definitions.frame(&text(frame))).collect()
         })
     }
-}
-
-fn is_memory(role: Role) -> bool {
-    let happens = matches!(role, Role::Allocate | Role::Free | Role::Complete | Role::Map | Role::Unmap | Role::Keep);
-    happens || matches!(role, Role::Tag | Role::Usage)
-}
-
-/// The number that the first field of this type has; 0 if there is none.
-fn number(kind: &EventKind, event: &Event<'_>, of: FieldType) -> u32 {
-    let word = kind.position_of(of).and_then(|place| event.words.get(place));
-    word.map_or(0, |word| number_of(*word))
-}
-
-/// The object of spans that have one.
-fn object(kind: &EventKind, event: &Event<'_>) -> Option<u64> {
-    let has_object = matches!(kind.role, Role::Begin | Role::Resume | Role::Open | Role::Name);
-    let place = kind.position_of(FieldType::Address).filter(|_| has_object)?;
-    event.words.get(place).copied().filter(|object| *object != 0)
 }
 
 /// A frame as a JSON object.

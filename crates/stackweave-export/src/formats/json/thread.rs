@@ -1,7 +1,6 @@
 //! What a thread has open while its events are read.
 
-use stackweave_core::{EventKind, FieldType};
-use stackweave_recording::file::Event;
+use stackweave_recording::events;
 use stackweave_recording::read::OpenStack;
 
 /// A place in the program.
@@ -37,9 +36,9 @@ impl Thread {
     }
 
     /// Something is open. Whether it has to be begun: then all is ended that was open in its place.
-    pub(super) fn open(&mut self, frame: u32, kind: &EventKind, event: &Event<'_>) -> bool {
-        let depth = depth(kind, event);
-        while self.losses.last().is_some_and(|lost| event.ticks > *lost) {
+    pub(super) fn open(&mut self, ticks: u64, open: &events::Open) -> bool {
+        let events::Open { frame, depth, .. } = *open;
+        while self.losses.last().is_some_and(|lost| ticks > *lost) {
             self.losses.pop();
         }
         if !self.open.goes_on(depth) {
@@ -69,9 +68,4 @@ impl Thread {
     fn end_beyond(&mut self) {
         while self.open.take_beyond().is_some() {}
     }
-}
-
-/// How many are open around what is open.
-pub(super) fn depth(kind: &EventKind, event: &Event<'_>) -> u64 {
-    kind.position_of(FieldType::Unsigned).and_then(|place| event.words.get(place)).copied().unwrap_or(0)
 }

@@ -6,11 +6,12 @@ use std::rc::Rc;
 use parquet::data_type::ByteArray;
 use stackweave_core::EventKind;
 
-use crate::activity::{Details, Ending, Happening, NamedProcess, Span, Taken, What};
+use crate::activity::{Details, Ending, Happening, NamedProcess, Span, What};
 use crate::error::ExportError;
 use crate::formats::parquet::functions::Frames;
 use crate::formats::parquet::history::History;
 use crate::formats::parquet::table::{Cell, Table};
+use stackweave_recording::events::Memory;
 
 pub(super) struct EventRows<'a> {
     process: &'a NamedProcess<'a>,
@@ -111,16 +112,18 @@ impl<'a> EventRows<'a> {
                 let rest = Rest { stack: *stack, weight: Some(*weight), details: details.clone(), ..Rest::default() };
                 self.row("sample", (thread, time), &rest)
             }
-            What::Allocate { taken, allocator, details } => self.allocate(happening, taken, allocator, details),
-            What::Free { given, name } => {
-                self.history.give(happening, given)?;
-                let kind = if given.held.is_range() { "unmap" } else { "free" };
+            What::Allocate { memory, tag, allocator, details } => {
+                self.allocate(happening, (memory, *tag), (allocator, details))
+            }
+            What::Free { memory, name } => {
+                self.history.free(happening, memory)?;
+                let kind = if memory.region.is_range() { "unmap" } else { "free" };
                 let rest = Rest {
                     event: Some(Rc::clone(name)),
-                    address: Some(given.address),
-                    size: (given.held.is_range() || given.size > 0).then_some(given.size),
-                    stack: given.stack,
-                    device: Some(given.held.device()),
+                    address: Some(memory.address),
+                    size: (memory.region.is_range() || memory.size > 0).then_some(memory.size),
+                    stack: memory.stack,
+                    device: Some(memory.region.device()),
                     ..Rest::default()
                 };
                 self.row(kind, (thread, time), &rest)
@@ -150,26 +153,25 @@ impl<'a> EventRows<'a> {
     fn allocate(
         &mut self,
         happening: &Happening<'_>,
-        taken: &Taken,
-        allocator: &Rc<str>,
-        details: &Details,
+        (memory, tag): (&Memory, u32),
+        (allocator, details): (&Rc<str>, &Details),
     ) -> Result<(), ExportError> {
-        let tag = if taken.tag == 0 { 0 } else { self.last_frame(taken.tag) };
-        self.history.take(happening, &Taken { tag, ..*taken }, allocator)?;
-        let is_host = taken.held.device() != EventKind::OWN_DEVICE;
+        let tag = if tag == 0 { 0 } else { self.last_frame(tag) };
+        self.history.allocate(happening, (memory, tag), allocator)?;
+        let is_host = memory.region.device() != EventKind::OWN_DEVICE;
         let rest = Rest {
             event: Some(Rc::clone(allocator)),
-            address: Some(taken.address),
-            size: Some(taken.size),
-            stack: taken.stack,
+            address: Some(memory.address),
+            size: Some(memory.size),
+            stack: memory.stack,
             tag,
-            device: Some(taken.held.device()),
-            stream: is_host.then_some(taken.stream),
-            pool: is_host.then_some(taken.pool),
+            device: Some(memory.region.device()),
+            stream: is_host.then_some(memory.stream),
+            pool: is_host.then_some(memory.pool),
             details: details.clone(),
             ..Rest::default()
         };
-        let kind = if taken.held.is_range() { "map" } else { "allocate" };
+        let kind = if memory.region.is_range() { "map" } else { "allocate" };
         self.row(kind, (happening.thread, happening.time), &rest)
     }
 

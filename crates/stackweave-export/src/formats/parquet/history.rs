@@ -1,14 +1,15 @@
-//! A row for each allocation, with the time when it was given back.
+//! A row for each allocation, with the time when it was freed.
 //!
-//! Written when that happens; what is never given back comes last. What is given back in part is given back, and what is left
+//! Written when that happens; what is never freed comes last. What is freed in part is freed, and what is left
 //! of it is an allocation of its own, that began when the whole did.
 
 use std::rc::Rc;
 
-use crate::activity::{Given, Happening, Held, LiveMemory, NamedProcess, Piece, Taken};
+use crate::activity::{Happening, LiveMemory, NamedProcess, Piece};
 use crate::error::ExportError;
 use crate::formats::parquet::table::{Cell, Table};
 use stackweave_core::EventKind;
+use stackweave_recording::events::{Memory, Region};
 
 pub(super) struct History<'a> {
     process: &'a NamedProcess<'a>,
@@ -17,7 +18,7 @@ pub(super) struct History<'a> {
     allocators: Vec<Rc<str>>,
     gone: Vec<Piece<Born>>,
     left: Vec<Piece<Born>>,
-    /// What each thread gave back last, which it may not have: its row waits for the thread's next one.
+    /// What each thread freed last: the call may have failed, so its row waits for the thread's next one.
     waiting: std::collections::BTreeMap<u32, Waiting>,
 }
 
@@ -32,7 +33,8 @@ struct Born {
     time: u64,
     thread: u32,
     allocator: usize,
-    taken: Taken,
+    memory: Memory,
+    tag: u32,
 }
 
 impl<'a> History<'a> {
@@ -41,10 +43,10 @@ impl<'a> History<'a> {
         Self { process, table, live, allocators, gone, left, waiting }
     }
 
-    pub(super) fn take(
+    pub(super) fn allocate(
         &mut self,
         happening: &Happening<'_>,
-        taken: &Taken,
+        (memory, tag): (&Memory, u32),
         allocator: &Rc<str>,
     ) -> Result<(), ExportError> {
         self.settle(happening.thread)?;
@@ -53,16 +55,16 @@ impl<'a> History<'a> {
             self.allocators.push(Rc::clone(allocator));
             self.allocators.len() - 1
         });
-        let born = Born { time: happening.time, thread: happening.thread, allocator, taken: *taken };
-        self.live.take(taken, born, &mut self.gone, &mut self.left);
+        let born = Born { time: happening.time, thread: happening.thread, allocator, memory: *memory, tag };
+        self.live.allocate(memory, born, &mut self.gone, &mut self.left);
         let gone = core::mem::take(&mut self.gone);
         self.left.clear();
         gone.iter().try_for_each(|piece| self.row(piece, Some((happening.time, happening.thread))))
     }
 
-    pub(super) fn give(&mut self, happening: &Happening<'_>, given: &Given) -> Result<(), ExportError> {
+    pub(super) fn free(&mut self, happening: &Happening<'_>, memory: &Memory) -> Result<(), ExportError> {
         self.settle(happening.thread)?;
-        self.live.give(happening.thread, given, &mut self.gone, &mut self.left);
+        self.live.free(happening.thread, memory, &mut self.gone, &mut self.left);
         self.left.clear();
         let gone = core::mem::take(&mut self.gone);
         if !gone.is_empty() {
@@ -80,7 +82,7 @@ impl<'a> History<'a> {
         self.gone.clear();
     }
 
-    /// Nothing is kept any more of what a thread gave back last.
+    /// What a thread freed last stays freed: its rows are written.
     fn settle(&mut self, thread: u32) -> Result<(), ExportError> {
         let Some(Waiting { time, gone }) = self.waiting.remove(&thread) else { return Ok(()) };
         gone.iter().try_for_each(|piece| self.row(piece, Some((time, thread))))
@@ -99,12 +101,12 @@ impl<'a> History<'a> {
     }
 
     fn row(&mut self, piece: &Piece<Born>, freed: Option<(u64, u32)>) -> Result<(), ExportError> {
-        if matches!(piece.held, Held::Segment(_)) {
+        if matches!(piece.region, Region::Segment(_)) {
             return Ok(());
         }
-        let Born { time, thread, allocator, taken } = piece.value;
+        let Born { time, thread, allocator, memory, tag } = piece.value;
         let since_start = time.saturating_sub(self.process.began);
-        let is_host = piece.held.device() != EventKind::OWN_DEVICE;
+        let is_host = piece.region.device() != EventKind::OWN_DEVICE;
         let host = |word: u64| if is_host { Cell::word(word) } else { Cell::Null };
         self.table.row([
             Cell::Integer(self.process.recording.timeline().wall_ns(since_start)),
@@ -115,11 +117,11 @@ impl<'a> History<'a> {
             Cell::text(&self.allocators[allocator]),
             Cell::word(piece.address),
             Cell::word(piece.size),
-            Cell::Integer(piece.held.device()),
-            host(taken.stream),
-            host(taken.pool),
-            Cell::number(taken.tag),
-            Cell::number(taken.stack),
+            Cell::Integer(piece.region.device()),
+            host(memory.stream),
+            host(memory.pool),
+            Cell::number(tag),
+            Cell::number(memory.stack),
         ])
     }
 }

@@ -1,19 +1,20 @@
-//! What an allocator says of all that it has at one moment: the last account that is whole takes the place of what events tell.
+//! What an allocator says of all that it has at one moment: the last account that is whole takes the place of what events say.
 
 use core::mem;
 
-use stackweave_core::EventKind;
-
-use crate::activity::{Held, Piece, Taken, Tells, Told};
+use crate::activity::Piece;
+use crate::formats::pytorch::host::HostEvent;
 use crate::formats::pytorch::ranges::Clusters;
 use crate::formats::pytorch::segments::{Block, BlockState, Segment, filled};
 use crate::formats::pytorch::trace::{Device, Origin};
+use stackweave_recording::events::{Memory, Region, StateRow};
 
 /// A step of an account.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Begin,
-    Row(Told),
+    Segment(StateRow),
+    Block(StateRow),
     End,
 }
 
@@ -22,32 +23,32 @@ pub(super) enum Step {
 pub(super) struct Account {
     pub(super) segments: Vec<Segment>,
     /// What happened since it began, which may not be in it.
-    later: Vec<(Told, u32)>,
+    later: Vec<(HostEvent, u32)>,
 }
 
 impl Account {
-    pub(super) fn and_then(&mut self, told: &Told, tag: u32) {
-        if told.held().is_some() {
-            self.later.push((*told, tag));
+    pub(super) fn and_then(&mut self, event: &HostEvent, tag: u32) {
+        if event.region().is_some() {
+            self.later.push((*event, tag));
         }
     }
 
-    fn row(&mut self, row: &Told) {
-        let Told { address, size, stream, pool, stack, .. } = *row;
-        let mut origin = Origin { stack, stream, pool, ..Origin::default() };
-        if row.tells == Tells::SegmentState {
-            origin.is_large = row.flags & EventKind::SEGMENT_IS_LARGE != 0;
-            origin.is_expandable = row.flags & EventKind::SEGMENT_GROWS != 0;
-            self.segments.push(Segment { address, size, origin, blocks: Vec::new() });
-            return;
-        }
+    fn segment(&mut self, row: &StateRow) {
+        let StateRow { address, size, stream, pool, stack, .. } = *row;
+        let (is_large, is_expandable) = (row.is_large(), row.grows());
+        let origin = Origin { stack, stream, pool, is_large, is_expandable, ..Origin::default() };
+        self.segments.push(Segment { address, size, origin, blocks: Vec::new() });
+    }
+
+    fn block(&mut self, row: &StateRow) {
         let Some(segment) = self.segments.last_mut() else { return };
-        let state = match row.flags {
-            flags if flags & EventKind::BLOCK_IS_ALLOCATED != 0 => BlockState::Allocated,
-            flags if flags & EventKind::BLOCK_IS_ACTIVE != 0 => BlockState::Pending,
-            _ => BlockState::Free,
+        let StateRow { address, size, requested: asked, stream, pool, stack, .. } = *row;
+        let state = match (row.is_allocated(), row.is_active()) {
+            (true, _) => BlockState::Allocated,
+            (false, true) => BlockState::Pending,
+            (false, false) => BlockState::Free,
         };
-        origin.asked = row.bytes;
+        let origin = Origin { stack, stream, pool, asked, ..Origin::default() };
         segment.blocks.push(Block { address, size, state, origin });
     }
 }
@@ -57,17 +58,14 @@ impl Device {
     pub(super) fn step(&mut self, step: &Step) {
         match step {
             Step::Begin => self.account = Some(Account::default()),
-            Step::Row(told) if told.device == self.number => {
-                if let Some(account) = &mut self.account {
-                    account.row(told);
-                }
-            }
-            Step::Row(_) => {}
+            Step::Segment(row) | Step::Block(row) if row.device != self.number => {}
+            Step::Segment(row) => self.account.iter_mut().for_each(|account| account.segment(row)),
+            Step::Block(row) => self.account.iter_mut().for_each(|account| account.block(row)),
             Step::End => self.install(),
         }
     }
 
-    /// From now on what is taken is what the account says, and what has happened since.
+    /// From now on what is live is what the account says, and what has happened since.
     fn install(&mut self) {
         // An account without a segment may be one of other devices only: events know better.
         let Some(mut account) = self.account.take().filter(|account| !account.segments.is_empty()) else { return };
@@ -77,16 +75,16 @@ impl Device {
         self.clusters = Clusters::default();
         for segment in &mut account.segments {
             // Who has got it an account may not say: events do.
-            let before = known.range_at(Held::Segment(self.number), segment.address);
+            let before = known.range_at(Region::Segment(self.number), segment.address);
             if let Some(piece) = before.filter(|_| segment.origin.stack == 0) {
                 segment.origin.stack = piece.value.stack;
             }
             let Segment { address, size, origin, .. } = *segment;
             segment.blocks.sort_by_key(|block| block.address);
             segment.blocks = filled(&segment.blocks, address, address.saturating_add(size));
-            self.put(Held::Segment(self.number), (address, size), origin);
+            self.put(Region::Segment(self.number), (address, size), origin);
             for block in segment.blocks.iter_mut().filter(|block| block.state != BlockState::Free) {
-                // Nor does it say tags, nor the stack of a block that was given back.
+                // Nor does it say tags, nor the stack of a block that was freed.
                 let before = known.block_at(self.number, block.address).or_else(|| pending.get(&block.address));
                 if let Some(piece) = before {
                     block.origin.tag = piece.value.tag;
@@ -94,11 +92,11 @@ impl Device {
                         block.origin.stack = piece.value.stack;
                     }
                 }
-                let (held, at) = (Held::Block(self.number), (block.address, block.size));
+                let (region, at) = (Region::Block(self.number), (block.address, block.size));
                 match block.state {
-                    BlockState::Allocated => self.put(held, at, block.origin),
+                    BlockState::Allocated => self.put(region, at, block.origin),
                     BlockState::Pending => {
-                        let piece = Piece { held, address: block.address, size: block.size, value: block.origin };
+                        let piece = Piece { region, address: block.address, size: block.size, value: block.origin };
                         self.pending.insert(block.address, piece);
                     }
                     BlockState::Free => {}
@@ -106,15 +104,13 @@ impl Device {
             }
         }
         self.whole = Some(account.segments);
-        for (told, tag) in account.later {
-            self.apply(&told, tag);
+        for (event, tag) in account.later {
+            self.apply(&event, tag);
         }
     }
 
-    fn put(&mut self, held: Held, (address, size): (u64, u64), origin: Origin) {
-        let Origin { stack, tag, stream, pool, .. } = origin;
-        let taken = Taken { address, size, stack, tag, held, stream, pool };
-        self.live.take(&taken, origin, &mut self.gone, &mut self.come);
+    fn put(&mut self, region: Region, (address, size): (u64, u64), origin: Origin) {
+        self.live.allocate(&Memory::new(region, address, size), origin, &mut self.gone, &mut self.come);
         self.gone.clear();
         self.come.clear();
     }

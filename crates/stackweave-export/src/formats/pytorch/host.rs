@@ -1,130 +1,159 @@
-//! What the allocator of a host tells: an entry for each event, with what the event says.
+//! What the allocator of a host does: an entry for each event, with what the event says.
 
 use std::io;
 
-use crate::activity::{Given, Held, Piece, Taken, Tells, Told};
+use stackweave_recording::events::{About, Event, HostAction, Memory, OutOfMemory, Region};
+
+use crate::activity::Piece;
 use crate::formats::pytorch::segments::is_large;
 use crate::formats::pytorch::trace::{Device, Entry, Origin, Trace};
 
-impl Tells {
+/// An event of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HostEvent {
+    pub(super) what: What,
+    /// What it is about. The address of a request that there is no memory for is how much the device has free.
+    pub(super) memory: Memory,
+    /// The label of what happens, or of what the program says about a block.
+    frame: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Memory(HostAction),
+    Snapshot,
+    OutOfMemory,
+    Annotation,
+}
+
+impl What {
     /// What `PyTorch` calls it; nothing for what was there before the recording.
     const fn actions(self) -> &'static [&'static str] {
         match self {
-            Self::Allocate => &["alloc"],
-            Self::Free => &["free_requested", "free_completed"],
-            Self::FreeRequested => &["free_requested"],
-            Self::FreeCompleted => &["free_completed"],
-            Self::Segment => &["segment_alloc"],
-            Self::SegmentMap => &["segment_map"],
-            Self::SegmentFree => &["segment_free"],
-            Self::SegmentUnmap => &["segment_unmap"],
+            Self::Memory(HostAction::Allocate) => &["alloc"],
+            Self::Memory(HostAction::Free) => &["free_requested", "free_completed"],
+            Self::Memory(HostAction::FreeRequested) => &["free_requested"],
+            Self::Memory(HostAction::FreeCompleted) => &["free_completed"],
+            Self::Memory(HostAction::Segment) => &["segment_alloc"],
+            Self::Memory(HostAction::SegmentMap) => &["segment_map"],
+            Self::Memory(HostAction::SegmentFree) => &["segment_free"],
+            Self::Memory(HostAction::SegmentUnmap) => &["segment_unmap"],
+            Self::Memory(HostAction::Present | HostAction::SegmentPresent) => &[],
             Self::Snapshot => &["snapshot"],
             Self::OutOfMemory => &["oom"],
-            Self::Annotate => &["annotate"],
-            Self::Present | Self::SegmentPresent | Self::State | Self::SegmentState | Self::BlockState => &[],
+            Self::Annotation => &["annotate"],
         }
     }
 
-    /// Whether a host tells it that knows no more than what is taken and given back. Its events may be incomplete.
+    /// Whether a host records it that knows no more than what is allocated and freed. Its events may be incomplete.
     pub(super) const fn is_plain(self) -> bool {
-        matches!(self, Self::Allocate | Self::Free | Self::Segment | Self::SegmentFree)
+        use HostAction::{Allocate, Free, Segment, SegmentFree};
+        matches!(self, Self::Memory(Allocate | Free | Segment | SegmentFree))
     }
 }
 
-impl Told {
-    /// What it is to the host: where that takes or gives back memory.
-    pub(super) const fn held(&self) -> Option<Held> {
-        match self.tells {
-            Tells::Allocate | Tells::Present | Tells::Free | Tells::FreeRequested | Tells::FreeCompleted => {
-                Some(Held::Block(self.device))
+impl HostEvent {
+    /// Returns the event of a host; `None` if it is none.
+    pub(super) fn of(event: &Event<'_>) -> Option<Self> {
+        match event {
+            Event::Allocate(memory) | Event::Free(memory) | Event::Complete(memory) => {
+                Some(Self { what: What::Memory(memory.host?), memory: *memory, frame: 0 })
             }
-            Tells::Segment | Tells::SegmentPresent | Tells::SegmentMap | Tells::SegmentFree | Tells::SegmentUnmap => {
-                Some(Held::Segment(self.device))
+            Event::Instant(instant) => {
+                let (what, memory) = match instant.about {
+                    About::HostSnapshot { device, size } => (What::Snapshot, of_device(device, 0, size)),
+                    About::Annotation { device, address } => (What::Annotation, of_device(device, address, 0)),
+                    About::OutOfMemory(OutOfMemory { device, size, stream, pool, free }) => {
+                        (What::OutOfMemory, Memory { stream, pool, ..of_device(device, free, size) })
+                    }
+                    _ => return None,
+                };
+                Some(Self { what, memory: Memory { stack: instant.stack, ..memory }, frame: instant.frame })
             }
             _ => None,
         }
     }
 
-    pub(super) const fn taken(&self, held: Held, tag: u32) -> Taken {
-        let Self { address, size, stack, stream, pool, .. } = *self;
-        Taken { address, size, stack, tag, held, stream, pool }
+    /// What it is to the host: where that allocates or frees memory.
+    pub(super) const fn region(&self) -> Option<Region> {
+        match self.what {
+            What::Memory(_) => Some(self.memory.region),
+            What::Snapshot | What::OutOfMemory | What::Annotation => None,
+        }
     }
 
-    pub(super) const fn given(&self, held: Held) -> Given {
-        let Self { address, size, stack, .. } = *self;
-        Given { address, size, stack, held }
-    }
-
-    pub(super) const fn origin(&self, tag: u32) -> Origin {
-        let Self { stack, stream, pool, size, .. } = *self;
-        let is_expandable = matches!(self.tells, Tells::SegmentMap);
+    const fn origin(&self, tag: u32) -> Origin {
+        let Memory { stack, stream, pool, size, .. } = self.memory;
+        let is_expandable = matches!(self.what, What::Memory(HostAction::SegmentMap));
         Origin { stack, tag, stream, pool, asked: size, is_large: is_large(size), is_expandable }
     }
 }
 
+const fn of_device(device: i64, address: u64, size: u64) -> Memory {
+    Memory::new(Region::Block(device), address, size)
+}
+
 impl Device {
-    /// A host tells something of this device.
-    pub(super) fn host(&mut self, told: &Told, tag: u32, trace: &mut Trace<'_, '_>) -> io::Result<()> {
+    /// An event of a host that is about this device.
+    pub(super) fn host(&mut self, event: &HostEvent, tag: u32, trace: &mut Trace<'_, '_>) -> io::Result<()> {
         if let Some(account) = &mut self.account {
-            account.and_then(told, tag);
+            account.and_then(event, tag);
         }
-        let known = self.apply(told, tag);
+        let known = self.apply(event, tag);
         let or_known = |said: u64, known: Option<u64>| if said == 0 { known.unwrap_or(0) } else { said };
-        let size = or_known(told.size, known.map(|piece| piece.value.asked.min(piece.size)));
+        let Memory { address, size, stack, .. } = event.memory;
+        let size = or_known(size, known.map(|piece| piece.value.asked.min(piece.size)));
         // What happens on a stack that was not recorded is shown where the memory comes from.
-        let stack = if told.stack == 0 { known.map_or(0, |piece| piece.value.stack) } else { told.stack };
-        let tag = if told.tells == Tells::Annotate { told.frame } else { tag };
-        let address = if told.tells == Tells::OutOfMemory { told.bytes } else { told.address };
-        let origin = Origin { stack, ..told.origin(tag) };
-        for action in told.tells.actions() {
+        let stack = if stack == 0 { known.map_or(0, |piece| piece.value.stack) } else { stack };
+        let tag = if event.what == What::Annotation { event.frame } else { tag };
+        let origin = Origin { stack, ..event.origin(tag) };
+        for action in event.what.actions() {
             trace.entry(&Entry { action, address, size, origin: &origin, stack: 0 })?;
         }
         Ok(())
     }
 
-    /// Changes what is taken. Gives what was known of memory that is given back.
-    pub(super) fn apply(&mut self, told: &Told, tag: u32) -> Option<Piece<Origin>> {
-        let held = told.held()?;
+    /// Changes what is live. Gives what was known of memory that is freed.
+    pub(super) fn apply(&mut self, event: &HostEvent, tag: u32) -> Option<Piece<Origin>> {
+        let What::Memory(action) = event.what else { return None };
+        let (memory, origin) = (&event.memory, event.origin(tag));
+        let Memory { region, address, size, .. } = *memory;
         self.whole = None;
-        let origin = told.origin(tag);
-        let known = match told.tells {
-            Tells::Allocate | Tells::Segment | Tells::SegmentMap => {
-                if !held.is_range() {
-                    self.pending.remove(&told.address);
+        let known = match action {
+            HostAction::Allocate | HostAction::Segment | HostAction::SegmentMap => {
+                if !region.is_range() {
+                    self.pending.remove(&address);
                 }
-                self.live.take(&told.taken(held, tag), origin, &mut self.gone, &mut self.come);
+                self.live.allocate(memory, origin, &mut self.gone, &mut self.come);
                 None
             }
-            Tells::Present | Tells::SegmentPresent => {
+            HostAction::Present | HostAction::SegmentPresent => {
                 // What has happened since then is newer.
-                let is_known = match held {
-                    Held::Block(device) => self.live.block_at(device, told.address).is_some(),
-                    _ => self.live.range_at(held, told.address).is_some(),
+                let is_known = match region {
+                    Region::Block(device) => self.live.block_at(device, address).is_some(),
+                    _ => self.live.range_at(region, address).is_some(),
                 };
                 if !is_known {
-                    self.live.take(&told.taken(held, tag), origin, &mut self.gone, &mut self.come);
+                    self.live.allocate(memory, origin, &mut self.gone, &mut self.come);
                 }
                 None
             }
-            Tells::FreeCompleted => self.pending.remove(&told.address).or_else(|| self.give(told, held)),
-            Tells::FreeRequested => {
-                let known = self.give(told, held);
-                let unknown = || {
-                    let value = Origin { stack: 0, ..origin };
-                    Piece { held, address: told.address, size: told.size, value }
-                };
-                self.pending.insert(told.address, known.unwrap_or_else(unknown));
+            HostAction::FreeCompleted => self.pending.remove(&address).or_else(|| self.free(memory)),
+            HostAction::FreeRequested => {
+                let known = self.free(memory);
+                let unknown = || Piece { region, address, size, value: Origin { stack: 0, ..origin } };
+                self.pending.insert(address, known.unwrap_or_else(unknown));
                 known
             }
-            _ => self.give(told, held),
+            HostAction::Free | HostAction::SegmentFree | HostAction::SegmentUnmap => self.free(memory),
         };
         self.gone.clear();
         self.come.clear();
         known
     }
 
-    fn give(&mut self, told: &Told, held: Held) -> Option<Piece<Origin>> {
-        self.live.give(0, &told.given(held), &mut self.gone, &mut self.come);
+    fn free(&mut self, memory: &Memory) -> Option<Piece<Origin>> {
+        self.live.free(0, memory, &mut self.gone, &mut self.come);
         self.gone.first().copied()
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use stackweave_core::{EventKind, Role};
+use stackweave_recording::events::{Event, HostAction, Memory, Region, State};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
-use crate::activity::{Given, Held, Kinds, LiveMemory, Piece, Taken, Tells, Told, text_of};
+use crate::activity::{Kinds, LiveMemory, Piece, text_of};
 use crate::error::ExportError;
 use crate::formats::pytorch::account::Step;
+use crate::formats::pytorch::host::{HostEvent, What};
 use crate::formats::pytorch::ranges::Touched;
 use crate::source::Source;
 
@@ -17,11 +18,12 @@ const OUT_OF_MEMORY: &str = "out of memory";
 /// Something that happens to memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
-    Take(Taken),
-    Give(Given),
-    /// A host tells something, on a thread with this tag.
+    /// Memory is allocated, by a thread with this tag.
+    Allocate(Memory, u32),
+    Free(Memory),
+    /// An event of a host, on a thread with this tag.
     Host {
-        told: Told,
+        event: HostEvent,
         tag: u32,
     },
     /// Of the account with this number.
@@ -29,9 +31,9 @@ pub(super) enum Change {
         number: u64,
         step: Step,
     },
-    /// What the thread gave back last was not given back.
+    /// What the thread freed last is not freed after all.
     Keep(u64),
-    /// So many bytes were asked for, and are not there.
+    /// So many bytes were requested, and are not there.
     OutOfMemory {
         size: u64,
         stack: u32,
@@ -57,41 +59,44 @@ impl Changes {
     }
 
     pub(super) fn of_event(&mut self, timed: &TimedEvent<'_>) -> Option<Change> {
-        let (event, kind) = (&timed.event, self.kinds.get(timed.event.kind)?);
+        let event = self.kinds.decode(&timed.event);
+        self.of_decoded(timed, &event)
+    }
+
+    fn of_decoded(&mut self, timed: &TimedEvent<'_>, decoded: &Event<'_>) -> Option<Change> {
         let tag = || self.tags.get(&timed.thread).copied().unwrap_or(0);
-        if let Some(told) = kind.told(event) {
-            return match told.tells {
-                Tells::State | Tells::SegmentState | Tells::BlockState => self.account(timed.thread, told),
-                _ => Some(Change::Host { told, tag: tag() }),
-            };
+        if let Some(event) = HostEvent::of(decoded) {
+            return Some(Change::Host { event, tag: tag() });
         }
-        match kind.role {
-            Role::Allocate | Role::Map => Some(Change::Take(kind.taken(event, tag()))),
-            Role::Free | Role::Unmap => Some(Change::Give(kind.given(event))),
-            Role::Keep => Some(Change::Keep(kind.address(event))),
-            Role::Tag => {
-                self.tags.insert(timed.thread, kind.frame(event));
+        match *decoded {
+            Event::Allocate(memory) => Some(Change::Allocate(memory, tag())),
+            Event::Free(memory) => Some(Change::Free(memory)),
+            Event::Keep { address } => Some(Change::Keep(address)),
+            Event::Tag { frame } => {
+                self.tags.insert(timed.thread, frame);
                 None
             }
-            Role::Instant if text_of(timed.process.dictionary(), kind.frame(event)) == Some(OUT_OF_MEMORY) => {
-                let said = kind.details(event, timed.process).object();
+            Event::State(state) => self.account(timed.thread, state),
+            Event::Instant(instant) if text_of(timed.process.dictionary(), instant.frame) == Some(OUT_OF_MEMORY) => {
+                let said = self.kinds.details(&timed.event, decoded, timed.process).object();
                 let size = said.get("size").and_then(serde_json::Value::as_u64).unwrap_or(0);
-                Some(Change::OutOfMemory { size, stack: kind.stack(event), tag: tag() })
+                Some(Change::OutOfMemory { size, stack: instant.stack, tag: tag() })
             }
             _ => None,
         }
     }
 
-    fn account(&mut self, thread: u32, told: Told) -> Option<Change> {
-        let (number, step) = match told.tells {
-            Tells::State if told.flags == EventKind::ACCOUNT_BEGINS => {
+    fn account(&mut self, thread: u32, state: State) -> Option<Change> {
+        let (number, step) = match state {
+            State::Begin { .. } => {
                 self.begun += 1;
                 self.accounts.insert(thread, self.begun);
                 (self.begun, Step::Begin)
             }
-            Tells::State if told.flags == EventKind::ACCOUNT_ENDS => (self.accounts.remove(&thread)?, Step::End),
-            Tells::State => return None,
-            _ => (*self.accounts.get(&thread)?, Step::Row(told)),
+            State::End => (self.accounts.remove(&thread)?, Step::End),
+            State::Segment(row) => (*self.accounts.get(&thread)?, Step::Segment(row)),
+            State::Block(row) => (*self.accounts.get(&thread)?, Step::Block(row)),
+            State::Other => return None,
         };
         Some(Change::Account { number, step })
     }
@@ -100,7 +105,7 @@ impl Changes {
 /// What there is to show.
 pub(super) struct Found {
     /// The devices of each process.
-    pub(super) devices: Vec<BTreeMap<i64, Memory>>,
+    pub(super) devices: Vec<BTreeMap<i64, DeviceMemory>>,
     /// The number of each process's last account that is whole.
     pub(super) accounts: Vec<Option<u64>>,
     /// Whether anything has a name that a person gave it.
@@ -109,10 +114,10 @@ pub(super) struct Found {
 
 /// What there is to know of a device before its events are read.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct DeviceMemory {
     /// Its addresses.
     pub(super) touched: Touched,
-    /// Whether its host tells all that `PyTorch`'s allocator does.
+    /// Whether its host records all that `PyTorch`'s allocator does.
     pub(super) is_exact: bool,
 }
 
@@ -126,28 +131,31 @@ pub(super) fn find(source: &Source<'_>) -> Result<Found, ExportError> {
     source.visit_events_from_start(&mut |timed| {
         let place = source.place_of(timed.process);
         let (changes, segments) = &mut readers[place];
-        let role = changes.kinds.get(timed.event.kind).map(|kind| kind.role);
-        found.has_names |= matches!(role, Some(Role::Begin | Role::Tag));
+        let event = changes.kinds.decode(&timed.event);
+        found.has_names |= match event {
+            Event::Begin(begin) => !begin.is_resumed,
+            _ => matches!(event, Event::Tag { .. }),
+        };
         let devices = &mut found.devices[place];
         let mut room = Room { segments, gone: &mut gone, left: &mut left };
-        match changes.of_event(&timed) {
-            Some(Change::Take(taken)) => {
-                room.take(&taken, &mut devices.entry(taken.held.device()).or_default().touched);
+        match changes.of_decoded(&timed, &event) {
+            Some(Change::Allocate(memory, _)) => {
+                room.allocate(&memory, &mut devices.entry(memory.region.device()).or_default().touched);
             }
-            Some(Change::Give(given)) => room.give(timed.thread, &given),
-            Some(Change::Host { told, tag }) => {
-                let memory = devices.entry(told.device).or_default();
-                memory.is_exact |= !told.tells.is_plain();
-                match (told.tells, told.held()) {
-                    (Tells::SegmentFree | Tells::SegmentUnmap | Tells::Free, Some(held)) => {
-                        room.give(timed.thread, &told.given(held));
+            Some(Change::Free(memory)) => room.free(timed.thread, &memory),
+            Some(Change::Host { event, .. }) => {
+                let device = devices.entry(event.memory.region.device()).or_default();
+                device.is_exact |= !event.what.is_plain();
+                match event.what {
+                    What::Memory(HostAction::SegmentFree | HostAction::SegmentUnmap | HostAction::Free) => {
+                        room.free(timed.thread, &event.memory);
                     }
-                    (_, Some(held)) => room.take(&told.taken(held, tag), &mut memory.touched),
+                    What::Memory(_) => room.allocate(&event.memory, &mut device.touched),
                     _ => {}
                 }
             }
-            Some(Change::Account { step: Step::Row(told), .. }) => {
-                devices.entry(told.device).or_default().is_exact = true;
+            Some(Change::Account { step: Step::Segment(row) | Step::Block(row), .. }) => {
+                devices.entry(row.device).or_default().is_exact = true;
             }
             Some(Change::Account { step: Step::End, number }) => found.accounts[place] = Some(number),
             _ => {}
@@ -167,18 +175,19 @@ struct Room<'r> {
 }
 
 impl Room<'_> {
-    fn take(&mut self, taken: &Taken, touched: &mut Touched) {
-        if taken.held.is_range() {
-            touched.range(taken.address, taken.size);
-            self.segments.take(taken, (), self.gone, self.left);
-        } else if self.segments.range_at(Held::Segment(taken.held.device()), taken.address).is_none() {
-            touched.block(taken.address, taken.size);
+    fn allocate(&mut self, memory: &Memory, touched: &mut Touched) {
+        let Memory { region, address, size, .. } = *memory;
+        if region.is_range() {
+            touched.range(address, size);
+            self.segments.allocate(memory, (), self.gone, self.left);
+        } else if self.segments.range_at(Region::Segment(region.device()), address).is_none() {
+            touched.block(address, size);
         }
     }
 
-    fn give(&mut self, thread: u32, given: &Given) {
-        if given.held.is_range() {
-            self.segments.give(thread, given, self.gone, self.left);
+    fn free(&mut self, thread: u32, memory: &Memory) {
+        if memory.region.is_range() {
+            self.segments.free(thread, memory, self.gone, self.left);
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::activity::{Held, Piece};
+use crate::activity::Piece;
 use crate::formats::pytorch::pickle::{Pickle, Shared};
 use crate::formats::pytorch::stacks::Stacks;
 use crate::formats::pytorch::trace::{Device, Origin, write_pool};
+use stackweave_recording::events::Region;
 
 /// `PyTorch`'s allocator has its small blocks in segments of this size.
 const SMALL: u64 = 2 << 20;
@@ -143,7 +144,7 @@ fn segments(device: &Device) -> Vec<Segment> {
         if device.is_segment(piece) {
             told.push((piece.address, piece.size, piece.value));
         }
-        if !matches!(piece.held, Held::Segment(_)) {
+        if !matches!(piece.region, Region::Segment(_)) {
             blocks.push(block(piece, BlockState::Allocated));
         }
     }

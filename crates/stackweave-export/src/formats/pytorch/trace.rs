@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::io;
 
-use stackweave_core::EventKind;
-
-use crate::activity::{Given, Held, LiveMemory, Piece, Taken, Tells, Told};
+use crate::activity::{LiveMemory, Piece};
 use crate::formats::pytorch::account::Account;
+use crate::formats::pytorch::host::{HostEvent, What};
 use crate::formats::pytorch::pickle::{Pickle, Shared};
 use crate::formats::pytorch::ranges::Clusters;
-use crate::formats::pytorch::read::{Change, Memory};
+use crate::formats::pytorch::read::{Change, DeviceMemory};
 use crate::formats::pytorch::segments::{Segment, is_large};
 use crate::formats::pytorch::stacks::Stacks;
+use stackweave_recording::events::{self, HostAction, Memory, Region};
 
-/// What is remembered of memory that is taken.
+/// What is remembered of memory that is live.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) stack: u32,
@@ -35,9 +35,9 @@ pub(super) struct Device {
     /// The place of its process.
     pub(super) process: usize,
     pub(super) live: LiveMemory<Origin>,
-    /// The segments that nobody told.
+    /// The segments that were not recorded.
     pub(super) clusters: Clusters,
-    /// What was given back and may not be given out again yet, by address.
+    /// What was freed and may not be allocated again yet, by address.
     pub(super) pending: HashMap<u64, Piece<Origin>>,
     /// The account that is being read.
     pub(super) account: Option<Account>,
@@ -45,7 +45,7 @@ pub(super) struct Device {
     pub(super) whole: Option<Vec<Segment>>,
     /// The number of the account that counts.
     counts: Option<u64>,
-    /// Whether its host tells all that `PyTorch`'s allocator does.
+    /// Whether its host records all that `PyTorch`'s allocator does.
     is_exact: bool,
     pub(super) gone: Vec<Piece<Origin>>,
     pub(super) come: Vec<Piece<Origin>>,
@@ -73,7 +73,7 @@ pub(super) struct Trace<'t, 'o> {
 
 impl Device {
     /// `counts`: the number of the account that counts.
-    pub(super) fn new(process: usize, number: i64, memory: Memory, counts: Option<u64>) -> Self {
+    pub(super) fn new(process: usize, number: i64, memory: DeviceMemory, counts: Option<u64>) -> Self {
         let (live, pending, account, whole, gone, come) = Default::default();
         let (clusters, is_exact) = (memory.touched.segments(), memory.is_exact && number >= 0);
         Self { number, process, live, clusters, pending, account, whole, counts, is_exact, gone, come }
@@ -83,17 +83,17 @@ impl Device {
     pub(super) fn change(&mut self, thread: u32, change: &Change, trace: &mut Trace<'_, '_>) -> io::Result<()> {
         let mut stack = 0;
         match change {
-            Change::Host { told, tag } if told.device == self.number => {
-                if self.is_exact || !told.tells.is_plain() {
-                    return self.host(told, *tag, trace);
+            Change::Host { event, tag } if event.memory.region.device() == self.number => {
+                if self.is_exact || !event.what.is_plain() {
+                    return self.host(event, *tag, trace);
                 }
-                stack = self.plain(thread, told, *tag);
+                stack = self.plain(thread, event, *tag);
             }
             Change::Account { number, step } if Some(*number) == self.counts => self.step(step),
-            Change::Take(taken) if taken.held.device() == self.number => self.take(taken),
-            Change::Give(given) if given.held.device() == self.number => {
-                stack = given.stack;
-                self.give_back(thread, given);
+            Change::Allocate(memory, tag) if memory.region.device() == self.number => self.allocate(memory, *tag),
+            Change::Free(memory) if memory.region.device() == self.number => {
+                stack = memory.stack;
+                self.free_plain(thread, memory);
             }
             Change::Keep(address) => self.live.keep(thread, *address, &mut self.come, &mut self.gone),
             Change::OutOfMemory { size, stack, tag } if self.number < 0 => {
@@ -102,40 +102,40 @@ impl Device {
             }
             _ => {}
         }
-        self.tell(stack, trace)
+        self.write_changes(stack, trace)
     }
 
-    /// A host takes memory or gives it back, of which not all may be told. Gives the stack if it gives back.
-    fn plain(&mut self, thread: u32, told: &Told, tag: u32) -> u32 {
-        match (told.tells, told.held()) {
-            (Tells::Allocate | Tells::Segment, Some(held)) => self.take(&told.taken(held, tag)),
-            (_, Some(held)) => {
-                self.give_back(thread, &told.given(held));
-                return told.stack;
+    /// A host allocates or frees memory, of which not all may be recorded. Gives the stack if it frees.
+    fn plain(&mut self, thread: u32, event: &HostEvent, tag: u32) -> u32 {
+        match event.what {
+            What::Memory(HostAction::Allocate | HostAction::Segment) => self.allocate(&event.memory, tag),
+            What::Memory(_) => {
+                self.free_plain(thread, &event.memory);
+                return event.memory.stack;
             }
             _ => {}
         }
         0
     }
 
-    fn take(&mut self, taken: &Taken) {
-        let Taken { address, size, held, stack, tag, stream, pool } = *taken;
+    fn allocate(&mut self, memory: &Memory, tag: u32) {
+        let Memory { region, address, size, stack, stream, pool, .. } = *memory;
         let (asked, is_large, is_expandable) = (size, is_large(size), false);
         let value = Origin { stack, tag, stream, pool, asked, is_large, is_expandable };
-        self.live.take(taken, value, &mut self.gone, &mut self.come);
-        self.come.push(Piece { held, address, size, value });
+        self.live.allocate(memory, value, &mut self.gone, &mut self.come);
+        self.come.push(Piece { region, address, size, value });
     }
 
-    fn give_back(&mut self, thread: u32, given: &Given) {
-        self.live.give(thread, given, &mut self.gone, &mut self.come);
+    fn free_plain(&mut self, thread: u32, memory: &Memory) {
+        self.live.free(thread, memory, &mut self.gone, &mut self.come);
     }
 
     /// Entries for what has changed: what is gone first.
-    fn tell(&mut self, stack: u32, trace: &mut Trace<'_, '_>) -> io::Result<()> {
+    fn write_changes(&mut self, stack: u32, trace: &mut Trace<'_, '_>) -> io::Result<()> {
         for piece in core::mem::take(&mut self.gone) {
             let entry =
                 |action| Entry { action, address: piece.address, size: piece.size, origin: &piece.value, stack };
-            if !matches!(piece.held, Held::Segment(_)) {
+            if !matches!(piece.region, Region::Segment(_)) {
                 trace.entry(&entry("free_requested"))?;
                 trace.entry(&entry("free_completed"))?;
             }
@@ -149,7 +149,7 @@ impl Device {
             if self.is_segment(&piece) {
                 trace.entry(&entry("segment_alloc"))?;
             }
-            if !matches!(piece.held, Held::Segment(_)) {
+            if !matches!(piece.region, Region::Segment(_)) {
                 trace.entry(&entry("alloc"))?;
             }
         }
@@ -158,7 +158,7 @@ impl Device {
 
     /// Whether it is a segment of its own.
     pub(super) fn is_segment(&self, piece: &Piece<Origin>) -> bool {
-        piece.held.is_range() && !self.clusters.holds(piece.address)
+        piece.region.is_range() && !self.clusters.holds(piece.address)
     }
 }
 
@@ -200,7 +200,7 @@ pub(super) fn write_pool(pool: u64, known: &mut HashMap<u64, Shared>, pickle: &m
         pickle.refer(*known);
     } else {
         // A pool of `PyTorch` has two numbers, of which one is 0.
-        let graph = pool & !EventKind::POOL_OF_GRAPH;
+        let graph = pool & !events::POOL_OF_GRAPH;
         pickle.pair(if graph == pool { [0, pool] } else { [graph, 0] });
         known.insert(pool, pickle.share());
     }

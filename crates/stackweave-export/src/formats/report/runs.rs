@@ -1,8 +1,8 @@
 //! Runs: of a compiler, a planner, a build, with what their time went to.
 
 use serde_json::{Value, json};
-use stackweave_core::EventKind;
 use stackweave_profile::timing::{RunRow, TimingReport};
+use stackweave_recording::events;
 
 use super::blocks::Blocks;
 use super::head::Threads;
@@ -27,8 +27,7 @@ pub(super) fn write(
     blocks: &mut Blocks<'_>,
 ) -> Result<Runs, ExportError> {
     let mut runs = Runs { block: Value::Null, problems: Vec::new() };
-    let mut kinds = source.processes().iter().flat_map(|process| process.dictionary().kinds());
-    if !kinds.any(|(_, kind)| kind.name == EventKind::BEGIN_RUN.name) {
+    if !source.processes().iter().any(|process| process.dictionary().declares(&events::BEGIN_RUN)) {
         return Ok(runs);
     }
     let report = source.timing()?;

@@ -10,9 +10,10 @@ use std::io::{self, Write};
 use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCosts, RecordedStack};
 
 use self::frames::Frames;
-use crate::activity::{Happening, Held, Span, What, visit_thread};
+use crate::activity::{Happening, Span, What, visit_thread};
 use crate::error::ExportError;
 use crate::source::Source;
+use stackweave_recording::events::Region;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
@@ -203,11 +204,11 @@ type ShowValue<'v> = dyn FnMut(&mut frames::Path<'_>, &[Span], u32, i64) -> Resu
 fn value_of(happening: &Happening<'_>, measure: Measure) -> Option<(u32, i64)> {
     match (&happening.what, measure) {
         (What::Sample { stack, weight, .. }, Measure::Samples) => Some((*stack, *weight)),
-        (What::Allocate { taken, .. }, _) if matches!(taken.held, Held::Segment(_)) => None,
-        (What::Allocate { taken, .. }, Measure::AllocatedBytes) => {
-            Some((taken.stack, i64::try_from(taken.size).unwrap_or(i64::MAX)))
+        (What::Allocate { memory, .. }, _) if matches!(memory.region, Region::Segment(_)) => None,
+        (What::Allocate { memory, .. }, Measure::AllocatedBytes) => {
+            Some((memory.stack, i64::try_from(memory.size).unwrap_or(i64::MAX)))
         }
-        (What::Allocate { taken, .. }, Measure::Allocations) => Some((taken.stack, 1)),
+        (What::Allocate { memory, .. }, Measure::Allocations) => Some((memory.stack, 1)),
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! A caching allocator with two devices, of which every kind of event is there.
 
 use stackweave_core::{EventKind, RawFrame};
+use stackweave_recording::events;
 use stackweave_tapes::{At, Tape, span, stack_word};
 
 use super::examples::{MAIN_THREAD, WORKER};
@@ -59,20 +60,20 @@ impl CudaTape {
 
     /// Begins (1) or ends (2) an account.
     pub fn state(&mut self, at: At, state: u64) {
-        self.memory.event(at, &EventKind::HOST_STATE, &[state, 0]);
+        self.memory.event(at, &events::HOST_STATE, &[state, 0]);
     }
 
     pub fn segment(&mut self, at: At, (address, size): (u64, u64), (stack, of): (&[RawFrame], Where), flags: u64) {
         let (device, stream, pool) = of;
         let words = [address, size, stack_word(stack), device.cast_unsigned(), stream, pool, flags];
-        self.memory.event(at, &EventKind::SEGMENT_STATE, &words);
+        self.memory.event(at, &events::SEGMENT_STATE, &words);
     }
 
     /// A block with its real size and what was asked for.
     pub fn block(&mut self, at: At, block: (u64, u64, u64), (stack, of): (&[RawFrame], Where), flags: u64) {
         let ((address, size, asked), (device, stream, pool)) = (block, of);
         let words = [address, size, stack_word(stack), device.cast_unsigned(), stream, pool, asked, flags];
-        self.memory.event(at, &EventKind::BLOCK_STATE, &words);
+        self.memory.event(at, &events::BLOCK_STATE, &words);
     }
 
     /// The account of what there is after [`cuda_events`].
@@ -117,35 +118,35 @@ pub fn cuda_events() -> CudaTape {
     let stacks = tape.stacks();
     let Stacks { before, step, load, main } = &stacks;
     let on = |ticks| (MAIN_THREAD, ticks);
-    tape.event(on(1000), &EventKind::SEGMENT_PRESENT, (0x10_0000, 2 * MIB), (before, FIRST));
-    tape.event(on(2000), &EventKind::HOST_PRESENT, (0x10_0000, 500), (before, FIRST));
-    tape.event(on(3000), &EventKind::SEGMENT, (0x100_0000, 20 * MIB), (step, OF_GRAPH));
-    tape.event(on(4000), &EventKind::HOST_ALLOCATE, (0x100_0000, 1_000_000), (step, OF_GRAPH));
+    tape.event(on(1000), &events::SEGMENT_PRESENT, (0x10_0000, 2 * MIB), (before, FIRST));
+    tape.event(on(2000), &events::HOST_PRESENT, (0x10_0000, 500), (before, FIRST));
+    tape.event(on(3000), &events::SEGMENT, (0x100_0000, 20 * MIB), (step, OF_GRAPH));
+    tape.event(on(4000), &events::HOST_ALLOCATE, (0x100_0000, 1_000_000), (step, OF_GRAPH));
     tape.memory.tag(on(5000), Some("forward"));
-    tape.event(on(6000), &EventKind::HOST_ALLOCATE, (0x10_0200, 100), (load, FIRST));
-    tape.event(on(7000), &EventKind::HOST_FREE_REQUESTED, (0x10_0000, 500), (&[], FIRST));
-    tape.event(on(8000), &EventKind::HOST_FREE_COMPLETED, (0x10_0000, 500), (&[], FIRST));
-    tape.event(on(9000), &EventKind::HOST_FREE_REQUESTED, (0x100_0000, 1_000_000), (main, OF_GRAPH));
+    tape.event(on(6000), &events::HOST_ALLOCATE, (0x10_0200, 100), (load, FIRST));
+    tape.event(on(7000), &events::HOST_FREE_REQUESTED, (0x10_0000, 500), (&[], FIRST));
+    tape.event(on(8000), &events::HOST_FREE_COMPLETED, (0x10_0000, 500), (&[], FIRST));
+    tape.event(on(9000), &events::HOST_FREE_REQUESTED, (0x100_0000, 1_000_000), (main, OF_GRAPH));
     tape.memory.tag(on(10_000), None);
-    tape.event(on(11_000), &EventKind::SEGMENT_MAP, (0x200_0000, 20 * MIB), (step, SECOND));
-    tape.event(on(12_000), &EventKind::SEGMENT_MAP, (0x340_0000, 20 * MIB), (load, SECOND));
-    tape.event((WORKER, 13_000), &EventKind::HOST_ALLOCATE, (0x200_0000, 30_000_000), (step, SECOND));
-    tape.event(on(14_000), &EventKind::HOST_ALLOCATE, (0x3e0_0000, 4000), (load, SECOND));
+    tape.event(on(11_000), &events::SEGMENT_MAP, (0x200_0000, 20 * MIB), (step, SECOND));
+    tape.event(on(12_000), &events::SEGMENT_MAP, (0x340_0000, 20 * MIB), (load, SECOND));
+    tape.event((WORKER, 13_000), &events::HOST_ALLOCATE, (0x200_0000, 30_000_000), (step, SECOND));
+    tape.event(on(14_000), &events::HOST_ALLOCATE, (0x3e0_0000, 4000), (load, SECOND));
     // Blocks that nobody saw being taken.
-    tape.event(on(15_000), &EventKind::HOST_FREE_REQUESTED, (0x10_1000, 512), (&[], FIRST));
-    tape.event(on(16_000), &EventKind::HOST_FREE_COMPLETED, (0x10_1000, 512), (main, FIRST));
-    tape.event(on(17_000), &EventKind::HOST_FREE, (0x10_2000, 256), (main, FIRST));
+    tape.event(on(15_000), &events::HOST_FREE_REQUESTED, (0x10_1000, 512), (&[], FIRST));
+    tape.event(on(16_000), &events::HOST_FREE_COMPLETED, (0x10_1000, 512), (main, FIRST));
+    tape.event(on(17_000), &events::HOST_FREE, (0x10_2000, 256), (main, FIRST));
     tape.memory.event(
         on(18_000),
-        &EventKind::HOST_OUT_OF_MEMORY,
+        &events::HOST_OUT_OF_MEMORY,
         &[span("out of memory").to_bits(), 80 << 30, stack_word(load), 1, 7, 5, DEVICE_FREE],
     );
     let annotate = [span("weights").to_bits(), 0x3e0_0000, stack_word(main), 1];
-    tape.memory.event(on(19_000), &EventKind::HOST_ANNOTATE, &annotate);
+    tape.memory.event(on(19_000), &events::HOST_ANNOTATE, &annotate);
     let snapshot = [span("snapshot").to_bits(), SNAPSHOT_SIZE, 0, 0];
-    tape.memory.event(on(20_000), &EventKind::HOST_SNAPSHOT, &snapshot);
-    tape.event(on(21_000), &EventKind::SEGMENT_UNMAP, (0x460_0000, 2 * MIB), (&[], SECOND));
-    tape.event(on(22_000), &EventKind::SEGMENT, (0x900_0000, 2 * MIB), (main, FIRST));
-    tape.event(on(23_000), &EventKind::SEGMENT_FREE, (0x900_0000, 2 * MIB), (&[], FIRST));
+    tape.memory.event(on(20_000), &events::HOST_SNAPSHOT, &snapshot);
+    tape.event(on(21_000), &events::SEGMENT_UNMAP, (0x460_0000, 2 * MIB), (&[], SECOND));
+    tape.event(on(22_000), &events::SEGMENT, (0x900_0000, 2 * MIB), (main, FIRST));
+    tape.event(on(23_000), &events::SEGMENT_FREE, (0x900_0000, 2 * MIB), (&[], FIRST));
     tape
 }

@@ -1,6 +1,7 @@
 //! Recordings of a host that has devices, with figures that are known.
 
 use stackweave_core::{EventKind, RawFrame};
+use stackweave_recording::events;
 use stackweave_recording::file::Start;
 use stackweave_tapes::{Tape, span, stack_word};
 
@@ -43,22 +44,22 @@ impl Host {
     fn out_of_memory(&mut self, at: u64, (size, free, pool): (u64, u64, u64), stack: &[RawFrame]) {
         let frame = span("out of memory").to_bits();
         let words = [frame, size, stack_word(stack), self.device, 7, pool, free];
-        self.event(at, &EventKind::HOST_OUT_OF_MEMORY, &words);
+        self.event(at, &events::HOST_OUT_OF_MEMORY, &words);
     }
 
     /// An account begins (1), or ends (2).
     fn account(&mut self, at: u64, state: u64, reason: u64) {
-        self.event(at, &EventKind::HOST_STATE, &[state, reason]);
+        self.event(at, &events::HOST_STATE, &[state, reason]);
     }
 
     fn segment_state(&mut self, at: u64, (address, size, pool): (u64, u64, u64), flags: u64) {
         self.pool = pool;
-        self.event(at, &EventKind::SEGMENT_STATE, &[address, size, 0, self.device, 7, pool, flags]);
+        self.event(at, &events::SEGMENT_STATE, &[address, size, 0, self.device, 7, pool, flags]);
     }
 
     fn block_state(&mut self, at: u64, (address, size, asked): (u64, u64, u64), flags: u64, stack: &[RawFrame]) {
         let words = [address, size, stack_word(stack), self.device, 7, self.pool, asked, flags];
-        self.event(at, &EventKind::BLOCK_STATE, &words);
+        self.event(at, &events::BLOCK_STATE, &words);
     }
 }
 
@@ -72,14 +73,14 @@ pub fn devices(pid: u32) -> Tape {
     let load = Tape::at(host.tape.python("load", "/app/data.py", 5), 6);
     let before = [span("allocated before the recording")];
     let base = 0x7f00_0000_0000;
-    host.tell(10, &EventKind::SEGMENT_PRESENT, (base, 20 * MIB, 0), &before);
-    host.tell(20, &EventKind::HOST_PRESENT, (base, 12 * MIB, 0), &before);
-    host.tell(100, &EventKind::SEGMENT, (base + 32 * MIB, 20 * MIB, 0), &[load, main]);
-    host.tell(110, &EventKind::HOST_ALLOCATE, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
-    host.tell(200, &EventKind::SEGMENT_MAP, (base + 64 * MIB, 2 * MIB, PRIVATE_POOL), &[step, main]);
-    host.tell(210, &EventKind::HOST_ALLOCATE, (base + 64 * MIB, MIB, PRIVATE_POOL), &[step, main]);
-    host.tell(300, &EventKind::HOST_ALLOCATE, (base + 42 * MIB, 5 * MIB, 0), &[step, main]);
-    host.tell(400, &EventKind::HOST_FREE_REQUESTED, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
+    host.tell(10, &events::SEGMENT_PRESENT, (base, 20 * MIB, 0), &before);
+    host.tell(20, &events::HOST_PRESENT, (base, 12 * MIB, 0), &before);
+    host.tell(100, &events::SEGMENT, (base + 32 * MIB, 20 * MIB, 0), &[load, main]);
+    host.tell(110, &events::HOST_ALLOCATE, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
+    host.tell(200, &events::SEGMENT_MAP, (base + 64 * MIB, 2 * MIB, PRIVATE_POOL), &[step, main]);
+    host.tell(210, &events::HOST_ALLOCATE, (base + 64 * MIB, MIB, PRIVATE_POOL), &[step, main]);
+    host.tell(300, &events::HOST_ALLOCATE, (base + 42 * MIB, 5 * MIB, 0), &[step, main]);
+    host.tell(400, &events::HOST_FREE_REQUESTED, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
     host.out_of_memory(500, (30 * MIB, 4 * MIB, 0), &[step, main]);
     host.account(510, 1, 1);
     host.segment_state(510, (base, 20 * MIB, 0), 1);
@@ -91,9 +92,9 @@ pub fn devices(pid: u32) -> Tape {
     host.block_state(510, (base + 42 * MIB, 5 * MIB, 5 * MIB), 3, &[step, main]);
     host.block_state(510, (base + 47 * MIB, 5 * MIB, 0), 0, &[]);
     host.account(510, 2, 1);
-    host.tell(600, &EventKind::HOST_FREE_COMPLETED, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
+    host.tell(600, &events::HOST_FREE_COMPLETED, (base + 32 * MIB, 10 * MIB - 100, 0), &[load, main]);
     host.device(1);
-    host.tell(700, &EventKind::HOST_ALLOCATE, (base, 512, 0), &[load, main]);
-    host.tell(800, &EventKind::HOST_FREE, (base, 512, 0), &[]);
+    host.tell(700, &events::HOST_ALLOCATE, (base, 512, 0), &[load, main]);
+    host.tell(800, &events::HOST_FREE, (base, 512, 0), &[]);
     host.tape
 }

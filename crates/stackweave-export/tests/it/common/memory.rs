@@ -1,6 +1,6 @@
 //! A recording of memory whose figures are known.
 
-use stackweave_core::{Allocator, EventKind};
+use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::file::Start;
 use stackweave_tapes::{Tape, span, stack_word};
 
@@ -40,24 +40,24 @@ pub fn memory_of(pid: u32) -> Tape {
     tape.tag(off(1500), Some("loading"));
     tape.allocate_by(off(2000), Allocator::Calloc, (0x5000_1000, 2000), &[load]);
     tape.allocate_by(on(3000), Allocator::Mmap, (0x7f00_0000_0000, 8192), &[main]);
-    tape.event(on(4000), &EventKind::MUNMAP, &[0x7f00_0000_0000, 4096]);
+    tape.event(on(4000), &events::MUNMAP, &[0x7f00_0000_0000, 4096]);
     tape.tag(off(4500), None);
     tape.allocate_by(off(5000), Allocator::PosixMemalign, (0x5100_0000, 1024), &[load]);
     tape.free(on(6000), 0x5000_0000);
     // A realloc that failed.
     tape.free(on(7000), 0x5000_1000);
-    tape.event(on(7100), &EventKind::KEPT, &[0x5000_1000]);
-    tape.event(on(8000), &EventKind::FREE_AT, &[0x5100_0000, stack_word(&[step, main])]);
+    tape.event(on(7100), &events::KEPT, &[0x5000_1000]);
+    tape.event(on(8000), &events::FREE_AT, &[0x5100_0000, stack_word(&[step, main])]);
     tape.free(on(8500), 0xdead_0000);
     tape.allocate_by(on(9000), Allocator::Malloc, (0x5000_0000, 0), &[]);
     tape.instant_with(on(9500), span("out of memory"), &[main], r#"{"size": 1000000}"#);
     let device = |number: i64| number.cast_unsigned();
-    tape.event(on(10_000), &EventKind::SEGMENT, &[0x1_0000, 4096, stack_word(&[main]), device(1), 7, 3]);
-    tape.event(on(10_100), &EventKind::HOST_ALLOCATE, &[0x1_0100, 512, stack_word(&[step, main]), device(1), 7, 3]);
-    tape.event(on(10_200), &EventKind::HOST_ALLOCATE, &[0x1_0400, 256, stack_word(&[load]), device(1), 7, 3]);
-    tape.event(on(10_300), &EventKind::HOST_FREE, &[0x1_0100, 512, 0, device(1), 7, 3]);
-    tape.event(on(10_400), &EventKind::SEGMENT, &[0x9_0000, 4096, 0, device(1), 0, 0]);
-    tape.event(on(10_500), &EventKind::SEGMENT_FREE, &[0x9_0000, 4096, 0, device(1), 0, 0]);
+    tape.event(on(10_000), &events::SEGMENT, &[0x1_0000, 4096, stack_word(&[main]), device(1), 7, 3]);
+    tape.event(on(10_100), &events::HOST_ALLOCATE, &[0x1_0100, 512, stack_word(&[step, main]), device(1), 7, 3]);
+    tape.event(on(10_200), &events::HOST_ALLOCATE, &[0x1_0400, 256, stack_word(&[load]), device(1), 7, 3]);
+    tape.event(on(10_300), &events::HOST_FREE, &[0x1_0100, 512, 0, device(1), 7, 3]);
+    tape.event(on(10_400), &events::SEGMENT, &[0x9_0000, 4096, 0, device(1), 0, 0]);
+    tape.event(on(10_500), &events::SEGMENT_FREE, &[0x9_0000, 4096, 0, device(1), 0, 0]);
     tape.allocate_by(on(11_000), Allocator::Realloc, (0x5000_0000, 24), &[step, main]);
     tape.end(on(12_000));
     tape

@@ -1,41 +1,10 @@
 //! Recordings as a tracer of calls makes them.
 
-use std::borrow::Cow;
-
-use stackweave_core::{Call, CodeId, EventKind, Field, FieldType, RawFrame, RawFrameKind, Role};
+use stackweave_core::{Call, CodeId, RawFrame, RawFrameKind};
+use stackweave_recording::events;
 use stackweave_recording::file::Start;
 use stackweave_tapes::{At, Tape, span};
 use stackweave_testkit::random::Random;
-
-const CALL: Field = Field::new("call", FieldType::Call);
-const FRAME: Field = Field::new("frame", FieldType::Frame);
-const OBJECT: Field = Field::new("object", FieldType::Address);
-const COUNT: Field = Field::new("count", FieldType::Unsigned);
-
-const fn kind(name: &'static str, role: Role, fields: &'static [Field]) -> EventKind {
-    EventKind { name: Cow::Borrowed(name), role, fields: Cow::Borrowed(fields) }
-}
-
-const KINDS: [EventKind; 10] = [
-    kind("call", Role::Begin, const { &[CALL] }),
-    kind("generator", Role::Begin, const { &[CALL, OBJECT] }),
-    kind("resume", Role::Resume, const { &[CALL, OBJECT] }),
-    kind("open", Role::Open, const { &[CALL, Field::new("depth", FieldType::Unsigned)] }),
-    kind("yield", Role::End, const { &[] }),
-    kind("gc", Role::Begin, const { &[FRAME, Field::new("generation", FieldType::Unsigned)] }),
-    kind(
-        "gc-end",
-        Role::End,
-        const { &[Field::new("collected", FieldType::Unsigned), Field::new("uncollectable", FieldType::Unsigned)] },
-    ),
-    kind("name", Role::Name, const { &[FRAME, OBJECT] }),
-    kind(
-        "demoted",
-        Role::Instant,
-        const { &[FRAME, Field::new("calls", FieldType::Unsigned), Field::new("mean", FieldType::Ticks)] },
-    ),
-    kind("trace-note", Role::Instant, const { &[FRAME, COUNT] }),
-];
 
 /// A function, and the function and line that call it.
 #[derive(Clone, Copy, Debug)]
@@ -71,49 +40,60 @@ pub trait Traced {
 
 impl Traced for Tape {
     fn declare(&mut self) {
-        for kind in &KINDS {
-            self.kind(kind);
+        for kind in [
+            events::CALL,
+            events::GENERATOR,
+            events::RESUME,
+            events::OPEN,
+            events::YIELD,
+            events::GC,
+            events::GC_END,
+            events::NAME,
+            events::DEMOTED,
+            events::TRACE_NOTE,
+        ] {
+            self.kind(&kind);
         }
     }
 
     fn call(&mut self, at: At, called: Called) {
-        self.event(at, &KINDS[0], &[called.word()]);
+        self.event(at, &events::CALL, &[called.word()]);
     }
 
     fn generator(&mut self, at: At, called: Called, object: u64) {
-        self.event(at, &KINDS[1], &[called.word(), object]);
+        self.event(at, &events::GENERATOR, &[called.word(), object]);
     }
 
     fn resume(&mut self, at: At, called: Called, object: u64) {
-        self.event(at, &KINDS[2], &[called.word(), object]);
+        self.event(at, &events::RESUME, &[called.word(), object]);
     }
 
     fn open(&mut self, at: At, called: Option<Called>, depth: u64) {
-        self.event(at, &KINDS[3], &[called.map_or(0, Called::word), depth]);
+        self.event(at, &events::OPEN, &[called.map_or(0, Called::word), depth]);
     }
 
     fn pause(&mut self, at: At) {
-        self.event(at, &KINDS[4], &[]);
+        self.event(at, &events::YIELD, &[]);
     }
 
     fn gc(&mut self, at: At, generation: u64) {
-        self.event(at, &KINDS[5], &[span("garbage collection").to_bits(), generation]);
+        self.event(at, &events::GC, &[span("garbage collection").to_bits(), generation]);
     }
 
     fn gc_end(&mut self, at: At, collected: u64) {
-        self.event(at, &KINDS[6], &[collected, 0]);
+        self.event(at, &events::GC_END, &[collected, 0]);
     }
 
     fn name(&mut self, at: At, name: &str, object: u64) {
-        self.event(at, &KINDS[7], &[span(name).to_bits(), object]);
+        self.event(at, &events::NAME, &[span(name).to_bits(), object]);
     }
 
     fn demoted(&mut self, at: At, what: RawFrame, calls: u64) {
-        self.event(at, &KINDS[8], &[what.to_bits(), calls, 40]);
+        self.event(at, &events::DEMOTED, &[what.to_bits(), calls, 40]);
     }
 
     fn note(&mut self, at: At, what: &str, count: u64) {
-        self.event(at, &KINDS[9], &[span(what).to_bits(), count]);
+        self.event(at, &events::TRACE_NOTE, &[span(what).to_bits(), count]);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use stackweave_core::{CodeAddress, CodeId, EventKind, Field, FieldType, RawFrame, Role};
 use stackweave_recording::clock::{ClockPoint, ClockSource};
+use stackweave_recording::events;
 use stackweave_recording::file::{Encoded, Encoder, End, EndReason, LossReason, Lost, Mode, Start};
 
 use super::{Process, stack_table};
@@ -35,8 +36,8 @@ pub fn fixed_start() -> Start {
 
 /// The kinds that come with Stackweave, and one with every type of field that files have.
 fn declare(encoder: &mut Encoder) {
-    let known = [EventKind::BEGIN, EventKind::END, EventKind::ALLOCATE, EventKind::FREE, EventKind::COUNTER];
-    for kind in known.iter().chain([&EventKind::INSTANT_WITH]) {
+    let known = [events::BEGIN, events::END, events::ALLOCATE, events::FREE, events::COUNTER];
+    for kind in known.iter().chain([&events::INSTANT_WITH]) {
         encoder.kind(kind).unwrap();
     }
     let field = |of: FieldType| Field { name: of.as_str().into(), of };

@@ -3,7 +3,7 @@
 use stackweave_core::{CodeAddress, FieldType, Module};
 use stackweave_recording::clock::ClockPoint;
 use stackweave_recording::file::{
-    BlockError, BlockKind, Dictionary, End, Event, EventBuffer, Lost, RecordedFrame, RecordedName, Start,
+    BlockError, BlockKind, Dictionary, End, EventBuffer, Lost, RawEvent, RecordedFrame, RecordedName, Start,
 };
 
 use super::blocks;
@@ -83,7 +83,7 @@ fn start(start: &Start) -> String {
     format!("[\"start\",{}]", fields.join(","))
 }
 
-fn event(thread: u32, event: Event<'_>, dictionary: &Dictionary) -> String {
+fn event(thread: u32, event: RawEvent<'_>, dictionary: &Dictionary) -> String {
     let kind = dictionary.kind(event.kind).unwrap();
     let mut values: Vec<String> = Vec::new();
     for (field, value) in kind.fields.iter().zip(event.words) {

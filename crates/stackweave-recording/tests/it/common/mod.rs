@@ -186,7 +186,7 @@ pub fn tell_words(words: &[u64], kinds: &[EventKind], stacks: &StackTable, proce
 
 /// Tells what was read back.
 pub fn tell_events(events: &EventBuffer, dictionary: &Dictionary) -> Vec<Told> {
-    let tell = |event: stackweave_recording::file::Event<'_>| {
+    let tell = |event: stackweave_recording::file::RawEvent<'_>| {
         let Some(kind) = dictionary.kind(event.kind) else { return format!("{} unknown", event.ticks) };
         let mut text = format!("{} {}", event.ticks, kind.name);
         for (field, value) in kind.fields.iter().zip(event.words) {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
+use stackweave_recording::events;
 use stackweave_recording::file::{
     ClockPoint, Encoded, Encoder, End, EndReason, EventBuffer, LossReason, Lost, Mode, Start,
 };
@@ -53,7 +54,7 @@ impl Maker {
         let value = Field::new("value", FieldType::Unsigned);
         let step = EventKind { name: "step".into(), role: Role::Instant, fields: vec![value].into() };
         assert_eq!(maker.encoder.kind(&step).map(u64::from), Some(STEP));
-        assert_eq!(maker.encoder.kind(&EventKind::INSTANT_WITH).map(u64::from), Some(NOTE));
+        assert_eq!(maker.encoder.kind(&events::INSTANT_WITH).map(u64::from), Some(NOTE));
         maker
     }
 
@@ -168,7 +169,7 @@ pub(crate) fn open_bytes(bytes: &[u8]) -> Result<Recording, stackweave_recording
 }
 
 /// The value of a step; the largest number for a note.
-pub(crate) fn value_of(process: &ProcessRecording, event: &stackweave_recording::file::Event<'_>) -> u64 {
+pub(crate) fn value_of(process: &ProcessRecording, event: &stackweave_recording::file::RawEvent<'_>) -> u64 {
     match u64::from(event.kind) {
         STEP => event.words[0],
         NOTE => {

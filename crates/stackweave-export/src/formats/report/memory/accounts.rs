@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use stackweave_core::EventKind;
-use stackweave_recording::file::{Dictionary, Event};
-
-use crate::activity::{HostKind, Tells, Told};
+use stackweave_recording::events::{Event, HostAction, Region, State, StateRow};
 
 /// The last account of each device, by the place of the process.
 #[derive(Debug, Default)]
@@ -52,7 +49,6 @@ impl Accounts {
 #[derive(Debug)]
 pub(super) struct AccountReader {
     process: usize,
-    kinds: HashMap<u8, HostKind>,
     /// Those that have begun, by thread.
     open: HashMap<u32, (u64, BTreeMap<i64, Account>)>,
     /// The stacks of all blocks that are not free, by device and address: an account has none for what was given back.
@@ -60,41 +56,58 @@ pub(super) struct AccountReader {
 }
 
 impl AccountReader {
-    pub(super) fn new(process: usize, dictionary: &Dictionary) -> Self {
-        let kinds = dictionary.kinds().filter_map(|(number, kind)| Some((number, HostKind::of(kind)?)));
-        Self { process, kinds: kinds.collect(), open: HashMap::new(), stacks: HashMap::new() }
+    pub(super) fn new(process: usize) -> Self {
+        Self { process, open: HashMap::new(), stacks: HashMap::new() }
     }
 
     /// An event of the process.
-    pub(super) fn see(&mut self, (thread, time_ns): (u32, u64), event: &Event<'_>, accounts: &mut Accounts) {
-        let Some(told) = self.kinds.get(&event.kind).map(|kind| kind.told(event)) else { return };
-        match told.tells {
-            Tells::Allocate | Tells::Present => drop(self.stacks.insert((told.device, told.address), told.stack)),
-            Tells::Free | Tells::FreeCompleted => drop(self.stacks.remove(&(told.device, told.address))),
-            Tells::State if told.flags == EventKind::ACCOUNT_BEGINS => {
+    pub(super) fn add(&mut self, (thread, time_ns): (u32, u64), event: &Event<'_>, accounts: &mut Accounts) {
+        match event {
+            Event::Allocate(memory) => {
+                if let (Some(_), Region::Block(device)) = (memory.host, memory.region) {
+                    self.stacks.insert((device, memory.address), memory.stack);
+                }
+            }
+            Event::Free(memory) | Event::Complete(memory) => {
+                if let (Some(HostAction::Free | HostAction::FreeCompleted), Region::Block(device)) =
+                    (memory.host, memory.region)
+                {
+                    self.stacks.remove(&(device, memory.address));
+                }
+            }
+            Event::State(State::Begin { .. }) => {
                 self.open.insert(thread, (time_ns, BTreeMap::new()));
             }
-            Tells::State if told.flags == EventKind::ACCOUNT_ENDS => {
+            Event::State(State::End) => {
                 let (_, ended) = self.open.remove(&thread).unwrap_or_default();
                 accounts.last.extend(ended.into_iter().map(|(device, account)| ((self.process, device), account)));
             }
-            Tells::SegmentState | Tells::BlockState => self.row(thread, &told),
+            Event::State(State::Segment(row)) => {
+                if let Some(account) = self.account(thread, row.device) {
+                    let StateRow { address, size, stream, pool, flags, .. } = *row;
+                    account.segments.push(Segment { address, size, stream, pool, flags, blocks: Vec::new() });
+                }
+            }
+            Event::State(State::Block(row)) => self.block(thread, row),
             _ => {}
         }
     }
 
-    fn row(&mut self, thread: u32, told: &Told) {
-        let Some((began, devices)) = self.open.get_mut(&thread) else { return };
-        let account = devices.entry(told.device).or_default();
+    /// The account of a device that a thread has begun.
+    fn account(&mut self, thread: u32, device: i64) -> Option<&mut Account> {
+        let (began, devices) = self.open.get_mut(&thread)?;
+        let account = devices.entry(device).or_default();
         account.time_ns = *began;
-        let Told { address, size, stream, pool, flags, .. } = *told;
-        if told.tells == Tells::SegmentState {
-            account.segments.push(Segment { address, size, stream, pool, flags, blocks: Vec::new() });
-        } else if let Some(segment) = account.segments.last_mut() {
-            let is_free = flags & (EventKind::BLOCK_IS_ALLOCATED | EventKind::BLOCK_IS_ACTIVE) == 0;
-            let known = || self.stacks.get(&(told.device, address)).copied().unwrap_or(0);
-            let stack = if told.stack != 0 || is_free { told.stack } else { known() };
-            segment.blocks.push(Block { address, size, asked: told.bytes, flags, stack });
+        Some(account)
+    }
+
+    fn block(&mut self, thread: u32, row: &StateRow) {
+        let StateRow { device, address, size, requested: asked, flags, .. } = *row;
+        let known = self.stacks.get(&(device, address)).copied().unwrap_or(0);
+        let is_free = !row.is_allocated() && !row.is_active();
+        let stack = if row.stack != 0 || is_free { row.stack } else { known };
+        if let Some(segment) = self.account(thread, device).and_then(|account| account.segments.last_mut()) {
+            segment.blocks.push(Block { address, size, asked, flags, stack });
         }
     }
 }

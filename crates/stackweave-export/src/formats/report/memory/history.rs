@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
-use stackweave_profile::memory::{MemoryEvent, MemoryHeader, MemoryKinds, MemoryMode, Taken};
+use stackweave_core::EventKind;
+use stackweave_profile::memory::{MemoryHeader, MemoryMode};
+use stackweave_recording::events::{Decoder, Event, Memory, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use super::accounts::{AccountReader, Accounts};
@@ -97,9 +99,9 @@ pub(super) fn read(
 ) -> Result<bool, ExportError> {
     let mut has_any = false;
     for (place, process) in source.processes().iter().enumerate() {
-        let kinds = MemoryKinds::of(process.dictionary());
+        let decoder = Decoder::of(process.dictionary());
         let header = MemoryHeader::of(process.start());
-        if !kinds.are_there() || header.is_some_and(|header| header.mode == MemoryMode::Aggregate) {
+        if !decoder.has_memory() || header.is_some_and(|header| header.mode == MemoryMode::Aggregate) {
             continue;
         }
         has_any = true;
@@ -110,12 +112,11 @@ pub(super) fn read(
         let began = source.began(process);
         let until = source.options().part.range.as_ref().map(|range| 0..range.end.saturating_sub(began));
         let mut reading = Reading { source, place, process, began, wanted: HashMap::new() };
-        let mut account = AccountReader::new(place, process.dictionary());
+        let mut account = AccountReader::new(place);
         process.visit_in_time_order(until, &mut |_| {}, &mut |timed| {
-            account.see((timed.thread, u64::try_from(timed.time_ns).unwrap_or(0)), &timed.event, accounts);
-            if let Some(event) = kinds.see(&timed.event) {
-                reading.event(&timed, event, devices);
-            }
+            let event = decoder.decode(&timed.event);
+            account.add((timed.thread, u64::try_from(timed.time_ns).unwrap_or(0)), &event, accounts);
+            reading.event(&timed, &event, devices);
             ControlFlow::Continue(())
         })?;
         for device in devices.values_mut() {
@@ -135,24 +136,28 @@ struct Reading<'s, 'a> {
 }
 
 impl Reading<'_, '_> {
-    fn event(&mut self, timed: &TimedEvent<'_>, event: MemoryEvent, devices: &mut BTreeMap<i64, DeviceHistory>) {
-        let device = match &event {
-            MemoryEvent::Allocate(taken) | MemoryEvent::Map(taken) => taken.device,
-            MemoryEvent::Free { device, .. } => *device,
-            MemoryEvent::Unmap { .. } | MemoryEvent::Keep { .. } => stackweave_core::EventKind::OWN_DEVICE,
-            MemoryEvent::Tag { .. } => return,
+    fn event(&mut self, timed: &TimedEvent<'_>, event: &Event<'_>, devices: &mut BTreeMap<i64, DeviceHistory>) {
+        let device = match event {
+            Event::Allocate(memory) | Event::Free(memory) => match memory.region {
+                Region::Segment(_) => return,
+                region => region.device(),
+            },
+            Event::Keep { .. } => EventKind::OWN_DEVICE,
+            _ => return,
         };
         let Some(device) = devices.get_mut(&device) else { return };
         let time = u64::try_from(timed.time_ns).unwrap_or(0).saturating_add(self.began);
         let thread = timed.thread;
         let is_wanted = self.is_wanted(thread);
         device.event(self.place, (timed.event.ticks, time), |live, now| match event {
-            MemoryEvent::Allocate(taken) => live.allocate(taken.address, block(&taken, is_wanted, now), now),
-            MemoryEvent::Map(taken) => live.map(taken.address, block(&taken, is_wanted, now), now),
-            MemoryEvent::Free { address, .. } => live.free(thread, address, now),
-            MemoryEvent::Unmap { address, size } => live.unmap(thread, (address, size), now),
-            MemoryEvent::Keep { address } => live.keep(thread, address, now),
-            MemoryEvent::Tag { .. } => {}
+            Event::Allocate(memory) if memory.region.is_range() => {
+                live.map(memory.address, block(memory, is_wanted, now), now);
+            }
+            Event::Allocate(memory) => live.allocate(memory.address, block(memory, is_wanted, now), now),
+            Event::Free(memory) if memory.region.is_range() => live.unmap(thread, (memory.address, memory.size), now),
+            Event::Free(memory) => live.free(thread, memory.address, now),
+            Event::Keep { address } => live.keep(thread, *address, now),
+            _ => {}
         });
     }
 
@@ -163,8 +168,8 @@ impl Reading<'_, '_> {
     }
 }
 
-fn block(taken: &Taken, is_wanted: bool, now: &Now<'_>) -> Block {
-    Block { size: taken.size, stack: taken.stack, first: now.passed, is_wanted }
+fn block(memory: &Memory, is_wanted: bool, now: &Now<'_>) -> Block {
+    Block { size: memory.size, stack: memory.stack, first: now.passed, is_wanted }
 }
 
 #[cfg(test)]

@@ -1,0 +1,40 @@
+//! Quantities over time.
+
+use stackweave_core::FieldType;
+
+use super::declare::family;
+use super::layout::Layout;
+
+family! { "Counters" {
+    /// A quantity has this value from now on.
+    COUNTER = "counter": Counter(FRAME, VALUE);
+} }
+
+/// A quantity that has this value from now on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counter {
+    /// What it is called: the number of a frame.
+    pub frame: u32,
+    /// Its value.
+    pub value: f64,
+}
+
+impl Counter {
+    /// Returns its value as a number of things: a negative one is none.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a counter of things has no others")]
+    pub const fn unsigned(&self) -> u64 {
+        self.value as u64
+    }
+
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "counters are drawn")]
+    pub(super) fn decode(layout: &Layout, words: &[u64]) -> Self {
+        let word = layout.value.word(words);
+        let value = match layout.value_type {
+            FieldType::Float => f64::from_bits(word),
+            FieldType::Signed => word.cast_signed() as f64,
+            _ => word as f64,
+        };
+        Self { frame: layout.frame.number(words), value }
+    }
+}

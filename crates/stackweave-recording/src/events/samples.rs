@@ -1,0 +1,26 @@
+//! Stacks that a sampler saw.
+
+use super::declare::family;
+use super::layout::Layout;
+
+family! { "Samples" {
+    /// The thread was on this stack.
+    SAMPLE = "sample": Sample(STACK, WEIGHT);
+} }
+
+/// A stack that a thread was on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The number of the stack; 0 if it is what the thread has open.
+    pub stack: u32,
+    /// How much the sample counts.
+    pub weight: i64,
+}
+
+impl Sample {
+    #[inline]
+    pub(super) fn decode(layout: &Layout, words: &[u64]) -> Self {
+        let weight = layout.value.get(words).map_or(1, u64::cast_signed);
+        Self { stack: layout.stack.number(words), weight }
+    }
+}
