@@ -65,7 +65,8 @@ fn kill_children(folder: &Path, kills: usize, seed: u64) {
             wanted => {
                 let start = grown(&path, 0);
                 if wanted == 2 {
-                    grown(&path, start);
+                    // Longer than the definitions that come before the first events.
+                    grown(&path, start + 8 * 1024);
                 }
                 6_000
             }
