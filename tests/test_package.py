@@ -99,6 +99,12 @@ with mock.patch.dict(sys.modules):
     stackweave.trace
 with stackweave.trace(sys.argv[1]):
     assert stackweave.record(sys.argv[1] + ".other", if_busy="skip").start().state == "skipped"
+with stackweave.memory(sys.argv[1] + ".memory"):
+    for name in [name for name in sys.modules if name.startswith("stackweave._") and name != "stackweave._native"]:
+        del sys.modules[name]
+    from stackweave._record import Record
+    assert Record is not stackweave.record
+    assert Record(sys.argv[1] + ".copy", if_busy="skip").start().state == "skipped"
 """
         with tempfile.TemporaryDirectory() as folder:
             run_python(script, os.path.join(folder, "first.swv"))

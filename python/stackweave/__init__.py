@@ -191,17 +191,10 @@ def __getattr__(name: str) -> object:
     module = _LATER.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Tests that restore sys.modules (unittest.mock.patch.dict) remove what was imported meanwhile. A second copy of a
-    # recorder would not know that the first one records.
-    from sys import modules
-
-    for attribute, value in list(globals().items()):
-        if getattr(value, "__name__", "") == f"{__name__}.{attribute}":
-            modules.setdefault(f"{__name__}.{attribute}", value)
     # Without a call of a Python function, which a trace would show, if it is there already.
-    found: object = getattr(__import__(f"{__name__}.{module}", fromlist=[name]), name)
-    globals()[name] = found
-    return found
+    value: object = getattr(__import__(f"{__name__}.{module}", fromlist=[name]), name)
+    globals()[name] = value
+    return value
 
 
 def load_ipython_extension(ipython: object) -> None:

@@ -40,7 +40,6 @@ class CallSource:
 
     __slots__ = ("_described", "_logs", "_options", "_tracer", "counted", "for_others")
 
-    current: ClassVar[SourcedRecording | None] = None
     one: ClassVar[str] = "one trace"
     outlasts_failures: ClassVar[bool] = False
 

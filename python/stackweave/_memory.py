@@ -10,7 +10,7 @@ from ._memory_options import MEMORY, SAMPLE_EVERY, check_together, moments_of
 from ._memory_reading import MemoryReading
 from ._memory_source import MemorySource
 from ._recording_options import MOMENTS
-from ._sources import if_busy_of
+from ._sources import current_of, if_busy_of
 
 if TYPE_CHECKING:
     import signal
@@ -106,7 +106,7 @@ class Memory(MemoryReading):
 
 def current_recording() -> MemoryReading | None:
     """The one that records memory just now."""
-    recording = MemorySource.current
+    recording = current_of(MemorySource)
     return recording if isinstance(recording, MemoryReading) else None
 
 

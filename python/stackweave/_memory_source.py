@@ -39,7 +39,6 @@ class MemorySource:
 
     __slots__ = ("_follows_forks", "_names", "began", "counted", "options", "recorder")
 
-    current: ClassVar[SourcedRecording | None] = None
     one: ClassVar[str] = "one"
     outlasts_failures: ClassVar[bool] = True
 

@@ -6,7 +6,7 @@ import os
 from _thread import allocate_lock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from . import _hooks, _subprocess
+from . import _hooks, _native, _subprocess
 from ._native import StackweaveError, StartError
 from ._recording import Recording
 
@@ -18,9 +18,24 @@ if TYPE_CHECKING:
     _IfBusy = Literal["raise", "skip"]
 
 
-#: Held while one makes itself the one that records: threads may start several at the same moment.
-_claiming = allocate_lock()
-os.register_at_fork(after_in_child=_claiming._at_fork_reinit)  # type: ignore[attr-defined]
+class _Claims:
+    """Which recording each kind of source feeds, by the name of its class."""
+
+    def __init__(self) -> None:
+        self.current: dict[str, SourcedRecording] = {}
+        #: Held while a recording claims its sources: threads may start several at the same moment.
+        self.lock = allocate_lock()
+        os.register_at_fork(after_in_child=self.lock._at_fork_reinit)  # type: ignore[attr-defined]
+
+
+#: In the native module, of which a process has one. This module is imported again where sys.modules was restored, as
+#: unittest.mock.patch.dict does, and both copies must know which recordings are on.
+_claims: _Claims = _native.__dict__.setdefault("_claims", _Claims())
+
+
+def current_of(kind: type[Source]) -> SourcedRecording | None:
+    """Returns the recording that a source of this kind feeds."""
+    return _claims.current.get(kind.__name__)
 
 
 def if_busy_of(value: object) -> _IfBusy:
@@ -33,8 +48,6 @@ def if_busy_of(value: object) -> _IfBusy:
 class Source(Protocol):
     """Feeds a recording by itself. There can be one of its kind at a time in a process."""
 
-    #: The recording that is fed by such a one just now.
-    current: ClassVar[SourcedRecording | None]
     #: How a second one is refused: what there can be one of.
     one: ClassVar[str]
     #: Whether it goes on while the recording tells of the exception that ends a with statement.
@@ -86,7 +99,7 @@ class SourcedRecording(Recording):
         """
         asked = cls("", **options)
         for source in asked._sources:
-            current = type(source).current
+            current = current_of(type(source))
             if current is not None and current._is_unasked:
                 with _subprocess.unchanged():
                     current._abandon()
@@ -169,14 +182,16 @@ class SourcedRecording(Recording):
     def _refuse_second(self) -> None:
         for source in self._sources:
             kind = type(source)
-            if kind.current is not None:
-                kind.current._make_way()
-            if kind.current is not None:
-                raise StartError(f"{kind.current!r} is on, and there can be {kind.one} at a time: stop it first")
+            current = current_of(kind)
+            if current is not None:
+                current._make_way()
+                current = current_of(kind)
+            if current is not None:
+                raise StartError(f"{current!r} is on, and there can be {kind.one} at a time: stop it first")
 
     def _has_claimed(self) -> bool:
         """Makes this the one that records. False if another one does, and this one is to be skipped then."""
-        with _claiming:
+        with _claims.lock:
             try:
                 self._refuse_second()
             except StackweaveError:
@@ -184,7 +199,7 @@ class SourcedRecording(Recording):
                     return False
                 raise
             for source in self._sources:
-                type(source).current = self
+                _claims.current[type(source).__name__] = self
         return True
 
     def _begin_sources(self) -> None:
@@ -218,8 +233,8 @@ class SourcedRecording(Recording):
 
     def _let_others_begin(self) -> None:
         for source in self._sources:
-            if type(source).current is self:
-                type(source).current = None
+            if current_of(type(source)) is self:
+                del _claims.current[type(source).__name__]
 
     def _forked(self) -> None:
         super()._forked()

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._native import StackweaveError, StartError
+from .._sources import current_of
 from ._cuda_build import built_library
 from ._cuda_hook import CudaHook
 from ._cuda_torch import device_entries, usable_torch
@@ -26,7 +27,6 @@ class CudaSource:
 
     __slots__ = ("_counts", "_has_begun", "_is_attached", "_process", "_recording", "_said", "hook")
 
-    current: ClassVar[SourcedRecording | None] = None
     one: ClassVar[str] = "one"
     outlasts_failures: ClassVar[bool] = True
 
@@ -166,7 +166,7 @@ def _loaded_hook(path: str, torch_version: str) -> CudaHook:
 
 
 def _current() -> CudaSource | None:
-    recording = CudaSource.current
+    recording = current_of(CudaSource)
     return None if recording is None else getattr(recording, "_cuda_source", None)
 
 
